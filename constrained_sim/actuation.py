@@ -27,3 +27,17 @@ def actuation_matrix(robot: Robot, actuation: Any = None) -> Array:
         return B
     columns = (*shape_of(actuation), 0, 0)[1]
     return finite_array("actuation", actuation, (robot.nv, columns))
+
+
+def actuation_force(robot: Robot, tau: Any, actuation: Any = None) -> Array:
+    """Return (nv,) the generalised force ``B tau`` [N m, N], see :func:`actuation_matrix`.
+
+    Raises:
+        InvalidValue: wrong lengths, NaN or infinity.
+    """
+    if actuation is None:
+        force = np.zeros(robot.nv)
+        force[robot.actuation] = finite_array("tau", tau, (robot.nu,))
+        return force
+    B = actuation_matrix(robot, actuation)
+    return np.asarray(B @ finite_array("tau", tau, (B.shape[1],)))

@@ -12,13 +12,16 @@ import scipy
 
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, tangent_derivative
-from constrained_sim.linalg.rank import least_squares
+from constrained_sim.linalg.rank import TINY, least_squares
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.stabilization import ACCEPTABLE_VIOLATION, bilateral_members
 from constrained_sim.validation import Array, lookup, names, number, read_only
 
 EVALUATIONS = 500
 """Largest number of evaluations of a method, far above the dozens of a search that succeeds."""
+
+ROUNDING = 1e-15
+"""Relative step, and gradient, with which the trust-region method ends: it goes on to rounding."""
 
 NEAR = 1.0
 """Longest step [rad, m] of Gauss-Newton's method that is taken: a longer one says nothing of where it leads."""
@@ -121,8 +124,8 @@ class _Search:
             self._derivative,
             bounds=(lower, upper),
             ftol=None,
-            xtol=1e-15,
-            gtol=1e-15,
+            xtol=ROUNDING,
+            gtol=ROUNDING,
             max_nfev=EVALUATIONS,
         )
         return np.asarray(found.x)
@@ -161,7 +164,7 @@ class _Search:
         J, phi = self.bound.jacobian(self._dynamics)[:, self._free], self.bound.phi(self._dynamics)
         lower, upper = (limit[self._free] for limit in self._robot.tangent_limits(q))
         x = -least_squares(J, phi)
-        x *= min(1.0, longest / max(float(np.abs(x).max()), 1e-300))
+        x *= min(1.0, longest / max(float(np.abs(x).max()), TINY))
         if (x < lower).any() or (x > upper).any():
             bounds = np.clip(lower, -longest, 0.0), np.clip(upper, 0.0, longest)
             x = scipy.optimize.lsq_linear(J, -phi, bounds, method="bvls").x

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.delassus import delassus_system, drop_held
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution, no_values
+from constrained_sim.contact_solvers.quick_contacts import QuickBudget, quick_contacts
 from constrained_sim.contact_solvers.reduced_rows import (
-    expand_rows,
-    expanded_diagonal,
-    leading_rows,
     own_rows,
-    reduce_rows,
-    reduce_vector,
 )
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws, inverse_diagonal
-from constrained_sim.contact_solvers.solve import BY_STICKING, ContactMethod, solve_fallback, solve_quick
-from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
+from constrained_sim.contact_solvers.solve import BY_STICKING, ContactMethod, solve_fallback
+from constrained_sim.contact_solvers.sticking import judge_sticking
+from constrained_sim.contact_solvers.sticking_dynamics import NO_DRY_FRICTION, sticking_dynamics
 from constrained_sim.exceptions import ContactNotSolved, InexactContact
-from constrained_sim.linalg.cholesky import independent_factor, substitute_twice
-from constrained_sim.linalg.inertia_factor import factor_inertia, solve_inertia, unwhiten_one, whiten, whiten_one
-from constrained_sim.linalg.products import entries, gram, matvec, vecdot, vecmat
-from constrained_sim.linalg.rank import LARGE_PIVOT, MOTION_ROUNDING
 from constrained_sim.solvers import Solver, System
-from constrained_sim.solvers.held_rows import hold_first, hold_rows
+from constrained_sim.solvers.held_dynamics import TreeInertia, dynamics_residual, free_motion, held_dynamics
 from constrained_sim.solvers.solver import row_residual
+from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array
 
 EXACTLY = ContactMethod()
 NOTHING_KNOWN = no_values()
-NO_DRY_FRICTION = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-"""No degree of freedom with dry friction is taken out: its row is one of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,32 +98,6 @@ class ContactRows:
         return cls(np.zeros((0, nv)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
 
 
-class TreeInertia(NamedTuple):
-    """The inertia of a tree of joints.
-
-    Attributes:
-        M: (nv, nv).
-        parents: (nv,) the parent of each degree of freedom, see :mod:`~constrained_sim.linalg.inertia_factor`.
-    """
-
-    M: Array
-    parents: npt.NDArray[np.int64]
-
-
-class QuickBudget(NamedTuple):
-    """What the quick contact methods aim at, and may do.
-
-    Attributes:
-        tolerance: error of impulses that is good enough [N s].
-        newton_first: see :func:`~constrained_sim.contact_solvers.solve.solve_quick`.
-        may_stick: whether all contacts may stick.
-    """
-
-    tolerance: float
-    newton_first: bool
-    may_stick: bool
-
-
 class ConstrainedSolution(NamedTuple):
     """Solution of ``M x - J^T lam - J_c^T impulse = f`` with the bilateral rows ``J x = b`` and the contact law.
 
@@ -164,7 +127,7 @@ class ConstrainedSolution(NamedTuple):
             return
         if not self.contact.residual <= tolerable:
             raise ContactNotSolved(self.contact.residual)
-        warnings.warn(InexactContact(self.contact.residual), stacklevel=2)
+        warn(InexactContact(self.contact.residual))
 
 
 def solve_constrained_dynamics(
@@ -211,6 +174,11 @@ def _without_contacts(solver: Solver, system: System, f: Array, b: Array) -> Con
     if not len(b):
         x, dynamics = free_motion(system.M, system.parents, f)
         return ConstrainedSolution(x, no_values(), no_values(), None, dynamics, 0.0)
+    if solver.compiled_factorization is not None:
+        solver.calls += 1
+        inertia = TreeInertia(system.M, system.parents)
+        x, lam, dynamics, rows = held_dynamics(solver.compiled_factorization, inertia, f, system.J, b)
+        return ConstrainedSolution(x, lam, no_values(), None, dynamics, rows)
     x, lam = solver.factor(system).solve(f, b)
     dynamics = dynamics_residual(system.M, x, f, lam @ system.J)
     return ConstrainedSolution(x, lam, no_values(), None, dynamics, row_residual(system, f, b, x))
@@ -238,13 +206,14 @@ def _solve_contacts(
     may_stick = bool(contacts.compliance is not None or len(b))
     inertia = TreeInertia(system.M, system.parents)
     budget = QuickBudget(method.tolerance, method.newton_first, may_stick)
-    x, delassus, free, *quick, solved = quick_contacts(
+    x, delassus, free, enough, *quick, solved = quick_contacts(
         inertia, f, (system.J, b), (J, contacts.offset), compliance, laws, start, budget
     )
     if solved:
         solution = method.quick_solution(*quick)
     else:
-        solution = solve_fallback(ContactProblem(delassus, free, *laws), method, tuple(quick), start)
+        problem = ContactProblem(delassus, free, *laws)
+        solution = solve_fallback(problem, replace(method, tolerance=enough), tuple(quick), start)
     total = f + solution.impulse @ J
     if solved and not len(b):
         dynamics = dynamics_residual(system.M, x, total, np.zeros_like(f))
@@ -282,186 +251,3 @@ def _solve_held(
     solution = method.quick_solution(impulse, some, (BY_STICKING, 0), residual, magnitude)
     lam = forces[first : first + m]
     return ConstrainedSolution(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))
-
-
-@kernel
-def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget):
-    """Solve the contact problem of the motion that bilateral rows leave, as ``solve_quick`` does.
-
-    The compliance may be that of the first rows only; others have none.
-
-    Args:
-        inertia: a :class:`TreeInertia`.
-        f: (nv,) force or momentum.
-        bilateral: rows (m, nv), and what they are to be (m,), times x.
-        rows: J (n, nv) of the contacts, and so on, and what is added to ``J x`` (n,).
-        compliance: (n,) or fewer, added to the diagonal of G.
-        laws: the :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
-        start: (n,) impulses to begin from; (0,): nothing is known.
-        budget: a :class:`QuickBudget`.
-
-    Returns:
-        (x, G, b of the contacts, the six values of ``solve_quick``).
-    """
-    (M, parents), (held, b), (J, offset) = inertia, bilateral, rows
-    L = factor_inertia(M, parents)
-    whitened, free = whiten(L, parents, J), whiten_one(L, parents, f)
-    rounding = 0.0
-    if b.shape[0]:
-        rounding = MOTION_ROUNDING * np.sqrt(vecdot(free, free))
-        diagonal, unconstrained = np.diag(gram(whitened)).copy(), unwhiten_one(L, parents, free)
-        hold_first(whiten(L, parents, held), b, whitened, free)
-        x = unwhiten_one(L, parents, free)
-        G, bias = gram(whitened), matvec(J, x)
-        bias += offset
-        drop_held(G, bias, J, np.maximum(np.abs(x), np.abs(unconstrained)), diagonal)
-        rounding *= (inverse_diagonal(np.diag(G), laws) * np.sqrt(diagonal)).max()
-    else:
-        G, bias = gram(whitened), matvec(whitened, free)
-        bias += offset
-    for i in range(compliance.shape[0]):
-        G[i, i] += compliance[i]
-    enough, least = max(budget.tolerance, rounding), rounding / OPTIONS.accuracy
-    impulse, status, how, residual, magnitude, solved = solve_quick(
-        G, bias, laws, start, enough, budget.newton_first, budget.may_stick
-    )
-    if magnitude < least:  # where a whole robot falls freely, its joints need no impulse but rounding
-        residual, magnitude = residual * magnitude / least, least
-    free += vecmat(impulse, whitened)
-    return unwhiten_one(L, parents, free), G, bias, impulse, status, how, residual, magnitude, solved
-
-
-@kernel
-def sticking_dynamics(factorization, inertia, f, every_row, basis, joint_friction, laws, tolerance):
-    """Solve for the motion if all contacts stick, limits hold, and dry friction holds all joints that have it.
-
-    This is the equality problem with all rows held, see :func:`~constrained_sim.solvers.held_rows.hold_rows`. What dry
-    friction holds has a known velocity, and its impulse is what is missing in its equation of motion: where contacts
-    leave that unique, these joints take no part in the factorisation.
-
-    Args:
-        factorization: one of :mod:`~constrained_sim.solvers.held_rows`.
-        inertia: a :class:`TreeInertia`.
-        f: (nv,) momentum or force.
-        every_row: J (n, nv), of which the last d are those of dry friction, and what is added to ``J x`` (n,).
-        basis: of all rows, a :class:`~constrained_sim.contact_solvers.reduced_rows.RowBasis`.
-        joint_friction: (d,) degrees of freedom with dry friction; the others, and the parent of each of these among
-            them, see :func:`~constrained_sim.dynamics.tree.contract`.
-        laws: the :class:`~constrained_sim.contact_solvers.scaled_problem.ContactLaws`.
-        tolerance: error of impulses that is good enough [N s].
-
-    Returns:
-        (x, impulse, status, relative residual, impulse scale, whether this solves the problem,
-        relative residual of the equation of motion).
-    """
-    (M, parents), (J, offset) = inertia, every_row
-    x, impulse, b, scale, is_unique = _without_held(factorization, M, f, J, basis, offset, joint_friction)
-    if not is_unique:
-        rows, target = reduce_rows(basis, J), -reduce_vector(basis, offset)
-        x, some, before, G, _ = hold_rows(factorization, M, parents, rows, f, target)
-        impulse, b, scale = (
-            expand_rows(basis, some),
-            expand_rows(basis, before) + offset,
-            expanded_diagonal(basis, G),
-        )
-    status, error, magnitude = judge_sticking(laws, inverse_diagonal(scale, laws), b, matvec(J, x) + offset, impulse)
-    solved = error <= max(OPTIONS.accuracy * magnitude, tolerance)
-    return x, impulse, status, error / magnitude, magnitude, solved, dynamics_residual(M, x, f, vecmat(impulse, J))
-
-
-@kernel
-def _without_held(factorization, M, f, J, basis, offset, joint_friction):
-    """Solve with all rows held, without the degrees of freedom that dry friction holds.
-
-    Returns:
-        (x, impulses of all rows, their velocities without impulses, diagonal of their Delassus matrix, whether that is
-        so and these are unique: if not, nothing else is of use).
-    """
-    held, others, parents_of_others = joint_friction
-    d, size = held.shape[0], offset.shape[0]
-    n, x, impulse = size - d, np.zeros(f.shape[0]), np.empty(size)
-    b, scale = np.empty(size), np.empty(size)
-    if not d:
-        return x, impulse, b, scale, False
-    rows = reduce_rows(basis, J)
-    rows = rows[: rows.shape[0] - d].copy()
-    if _is_held(rows, held, M):
-        return x, impulse, b, scale, False
-    for i in range(d):
-        x[held[i]] = -offset[n + i]
-    given, columns = offset[:n] + matvec(J[:n], x), np.arange(rows.shape[0])
-    inertia, force = entries(M, others, others), (f - matvec(M, x))[others]
-    alone = leading_rows(basis, n, rows.shape[0])
-    moved, some, before, G, is_regular = hold_rows(
-        factorization, inertia, parents_of_others, entries(rows, columns, others), force, -reduce_vector(alone, given)
-    )
-    if not is_regular:
-        return x, impulse, b, scale, False
-    x[others], impulse[:n] = moved, expand_rows(alone, some)
-    b[:n], scale[:n] = expand_rows(alone, before) + given, expanded_diagonal(alone, G)
-    missing = matvec(M, x) - f - vecmat(impulse[:n], J[:n])
-    for i in range(d):
-        impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]
-        b[n + i] = -scale[n + i] * impulse[n + i]
-    return x, impulse, b, scale, True
-
-
-@kernel
-def _is_held(rows, held, M):
-    """Return whether one of `rows` (k, nv) hardly moves unless one of the degrees of freedom `held` (d,) does."""
-    for row in rows:
-        part = whole = 0.0
-        for j in held:
-            if row[j] != 0.0:
-                part += row[j] * row[j] / M[j, j]
-        if part == 0.0:
-            continue
-        for j in range(row.shape[0]):
-            whole += row[j] * row[j] / M[j, j]
-        if whole - part <= LARGE_PIVOT * whole:
-            return True
-    return False
-
-
-@kernel
-def free_motion(M, parents, f):
-    """Return the x (nv,) with ``M x = f``, and the relative residual of that."""
-    x = solve_inertia(M, parents, f)
-    return x, dynamics_residual(M, x, f, np.zeros_like(f))
-
-
-@kernel
-def smallest_motion(M, parents, J, target):
-    """Return the x (nv,) of least ``x^T M x`` with ``J x = -target``; least squares where the rows clash."""
-    rest = np.zeros(M.shape[0])
-    L = factor_inertia(M, parents)
-    rows = whiten(L, parents, J)
-    G, b = delassus_system(rows, rows, rest, target)
-    drop_held(G, b, J, rest, np.diag(G))
-    return unwhiten_one(L, parents, vecmat(solve_sticking(G, b), rows))
-
-
-@kernel
-def smallest_reduced_motion(M, parents, J, basis, target):
-    """Return what :func:`smallest_motion` does, by fewer combinations of the rows.
-
-    Those of a `basis`, see :class:`~constrained_sim.contact_solvers.reduced_rows.RowBasis`.
-    """
-    L = factor_inertia(M, parents)
-    rows = whiten(L, parents, reduce_rows(basis, J))
-    U, is_regular = independent_factor(gram(rows))
-    if not is_regular:
-        return smallest_motion(M, parents, J, target)
-    combined = substitute_twice(U, -reduce_vector(basis, target))
-    return unwhiten_one(L, parents, vecmat(combined, rows))
-
-
-@kernel(inline=True)
-def dynamics_residual(M, x, f, reaction):
-    """Return ``|M x - f - reaction|`` relative to its largest term."""
-    worst = largest = 0.0
-    for i in range(x.shape[0]):
-        momentum = vecdot(M[i], x)
-        worst = max(worst, abs(momentum - reaction[i] - f[i]))
-        largest = max(largest, abs(momentum), abs(reaction[i]), abs(f[i]))
-    return worst / largest if largest > 0.0 else worst

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterable
 
 import numpy as np
@@ -20,6 +19,7 @@ from constrained_sim.objects.combined_robot import carried_over
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import ACCEPTABLE_VIOLATION
 from constrained_sim.state import State
+from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array, instance, lookup
 
 
@@ -209,7 +209,7 @@ class ConstraintManager:
         wanted = self.collisions is not None and (self.collisions.scene or self.collisions.self_collision)
         if wanted and not self._robot.collision_elements:
             text = "the robot has no collision geometry: of all contacts only the declared ones act"
-            warnings.warn(text, NothingCollides, stacklevel=3)
+            warn(NothingCollides(text))
 
     def has_unchecked(self, bound: ConstraintSet) -> bool:
         """Return whether :meth:`check_user_code` has not seen all that is `bound`."""

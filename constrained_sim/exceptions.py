@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -279,9 +280,10 @@ class InexactContact(Explained, UserWarning):
     """
 
     def __init__(self, residual: float) -> None:
-        """Say how far from a solution the impulses are."""
+        """Say how far from a solution the impulses are, to the next power of ten: Python shows each text only once."""
+        bound = 10.0 ** math.ceil(math.log10(residual))
         self._say(
-            f"a contact problem was solved with a relative residual of {residual:.3g} only; contacts whose rows nearly "
+            f"a contact problem was solved to a relative residual below {bound:.0e} only; contacts whose rows nearly "
             "depend on each other do that: contact_tolerance [N s] says what is good enough, and saves the attempts"
         )
         self.residual = residual
@@ -366,6 +368,23 @@ class CoarseStep(Explained, UserWarning):
         self.contact, self.dt = contact, dt
 
 
+class FastJoints(Explained, UserWarning):
+    """Joints that turn so far within a step that no part of it is accurate: what that errs is limited by the work.
+
+    Attributes:
+        dt: the step [s].
+    """
+
+    def __init__(self, dt: float) -> None:
+        """Say that this happens at steps of `dt` [s]."""
+        self._say(
+            f"joints or bodies turn so far within a step of {dt:.3g} s that its energy is not that of the work, even "
+            "in sixteenths: the motion is not accurate there; take a shorter step, or give joints that move light "
+            "links an armature or damping"
+        )
+        self.dt = dt
+
+
 class KernelsNotKept(Explained, UserWarning):
     """Compiled kernels that the next process, or the next start of the machine, compiles again.
 
@@ -433,7 +452,7 @@ class ControllerFailed(ConstrainedSimError):
 
 
 class SimulationFailed(ConstrainedSimError):
-    """A simulation under test that cannot go on: its state would not be finite, or its process ended."""
+    """A simulation that cannot go on: its state would not be finite, nobody drives it, or its process ended."""
 
 
 class NoAnswer(ConstrainedSimError, TimeoutError):

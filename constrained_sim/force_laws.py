@@ -12,7 +12,7 @@ from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.user_functions import ask_user
-from constrained_sim.validation import Array, finite_array, function, instance, number, read_only
+from constrained_sim.validation import SHORTEST, Array, finite_array, function, instance, number, read_only
 from constrained_sim.wrench import Wrench
 
 PointLaw = Callable[[Array, Array], Any]
@@ -95,7 +95,7 @@ class SpringDamper:
         """
         line, speed = self._line(robot, *checked_state(robot, q, v))
         length = float(np.linalg.norm(line))
-        if not length > 1e-12:
+        if not length > SHORTEST:
             raise InvalidValue("length of a spring", length, "more than 0: else it has no direction")
         direction = line / length
         pull = self.stiffness * (length - self.rest_length) + self.damping * float(direction @ speed)

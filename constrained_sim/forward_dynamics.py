@@ -7,24 +7,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from constrained_sim.actuation import actuation_matrix
-from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
+from constrained_sim.actuation import actuation_force
+from constrained_sim.closed_contacts import ClosedContacts
+from constrained_sim.constrained_dynamics import ConstrainedSolution, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.contact_set import ContactSet
-from constrained_sim.contact.features import ContactGeometry
-from constrained_sim.contact.soft_forces import soft_forces
-from constrained_sim.contact.speeds import REST_SPEED
 from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, as_solver, check_consistency
 from constrained_sim.stabilization import Baumgarte
-from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
+from constrained_sim.validation import Array, check_result, flag, number, read_only
 from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 
 
@@ -159,31 +153,22 @@ def constrained_acceleration(
     for name in () if stabilization is None else stabilization.each:
         bound.slice(name)
     dynamics = dynamics_at(robot, q, v, number("t", t))
-    force = generalised_force(robot, dynamics, wrenches) - dynamics.h
-    B = actuation_matrix(robot, actuation)
-    force += B @ finite_array("tau", tau, (B.shape[1],))
+    contacts = ClosedContacts.at(bound.contacts, dynamics, stabilization)
+    force = generalised_force(robot, dynamics, wrenches) - dynamics.h + contacts.effort
+    force += actuation_force(robot, tau, actuation)
     J, gamma, b = acceleration_rows(bound.bilateral, dynamics, stabilization)
-    geometry = bound.contacts.rows(dynamics, v)
-    contact_gamma = bound.contacts.gamma(dynamics, geometry)
-    soft, _ = soft_forces(bound.contacts, geometry, np.zeros((len(bound.contacts.soft), 2)))
-    force += soft @ geometry.J
-    active, closed, contacts = contact_rows(bound.contacts, geometry, contact_gamma, stabilization)
-    resistance = bound.contacts.resistance
-    turning, *rows_that_turn = resistance.at_motion(dynamics, geometry, active)
-    contacts = contacts.with_rolling(*rows_that_turn)
     system = RobotSystem(dynamics, J, bound.bilateral.members)
     refuse_inconsistent = flag("refuse_inconsistent", refuse_inconsistent)
-    motion = solve_constrained_dynamics(solver, system, force, b, contacts)
+    motion = solve_constrained_dynamics(solver, system, force, b, contacts.rows)
     if refuse_inconsistent:
         check_consistency(system, motion.constraint_residual)
     motion.check_contacts()
-    force_of_contacts, moments = soft, np.zeros(resistance.dim)
-    force_of_contacts[closed], moments[turning] = motion.impulse[: len(closed)], motion.impulse[len(closed) :]
-    lam, all_gamma = bound.rows(motion.lam, force_of_contacts), bound.rows(gamma, contact_gamma)
+    forces, moments = contacts.forces_and_moments(motion.impulse)
+    lam, all_gamma = bound.rows(motion.lam, forces), bound.rows(gamma, contacts.gamma)
     check_result("constrained acceleration", motion.x, lam, all_gamma)
     state = robot, q, v, dynamics.t
-    a, moments = read_only(motion.x), read_only(resistance.moments(moments, geometry.axes))
-    return ConstrainedAcceleration(a, read_only(lam), read_only(all_gamma), moments, motion, bound, state)
+    results = read_only(motion.x), read_only(lam), read_only(all_gamma), read_only(moments)
+    return ConstrainedAcceleration(*results, motion, bound, state)
 
 
 def acceleration_rows(
@@ -193,32 +178,6 @@ def acceleration_rows(
     J, gamma = bilateral.jacobian(dynamics), bilateral.gamma(dynamics)
     if stabilization is None:
         return J, gamma, -gamma
-    s, stabilization = bilateral.velocity(dynamics, dynamics.v, dynamics.t), stabilization.for_rows(bilateral.row_names)
+    s = bilateral.velocity_with(J, dynamics, dynamics.v, dynamics.t)
+    stabilization = stabilization.for_rows(bilateral.row_names)
     return J, gamma, -gamma - stabilization.feedback(bilateral.phi(dynamics), s, bilateral.is_position_level)
-
-
-def contact_rows(
-    contact_set: ContactSet, geometry: ContactGeometry, gamma: Array, stabilization: Baumgarte | None
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], ContactRows]:
-    """Return what is closed, all rigid contacts among it, the places of its unilateral rows, and these rows."""
-    if not len(contact_set):
-        none = np.empty(0, dtype=np.intp)
-        return none, none, ContactRows.none(geometry.J.shape[1])
-    offset, reached = gamma.copy(), contact_set.reached(geometry.gaps)
-    if stabilization is None:
-        leaves = (reached >= len(contact_set.members)) & (geometry.s_normal[reached] > REST_SPEED)
-        reached = reached[~leaves]
-    else:
-        feedback = stabilization.for_rows(contact_set.names[i] for i in reached)
-        holds = feedback.holds(geometry.gaps[reached], geometry.s_normal[reached])
-        correction, reached = (
-            feedback.feedback(geometry.gaps[reached], geometry.s_normal[reached])[holds],
-            reached[holds],
-        )
-        offset[contact_set.normals[reached]] += correction
-    rows, (friction, _, lower, upper) = contact_set.rows_of(reached), contact_set.laws_of(reached)
-    s = geometry.s[rows[: 3 * len(friction)]].reshape(-1, 3)
-    speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)
-    slips = (speed > REST_SPEED) & np.isfinite(friction)[:, None]
-    slip = np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0)
-    return reached, rows, ContactRows(geometry.J[rows], offset[rows], friction, slip, lower, upper)

@@ -240,14 +240,15 @@ def impact_at(
     motion.check_contacts(OPTIONS.tolerable)
     bilateral = problem.system.J
     impulse, moment = np.zeros(len(J)), np.zeros(len(all_turning))
-    impulse[rows], moment[turning] = np.split(motion.impulse, [len(rows)])
+    impulse[rows], moment[turning] = motion.impulse[: len(rows)], motion.impulse[len(rows) :]
+    s_plus = bound.bilateral.velocity_with(bilateral, dynamics, motion.x, dynamics.t)
     generalised = motion.lam @ bilateral + impulse @ J + moment @ all_turning
     return Impact(
         v_minus=read_only(v.copy()),
         v_plus=read_only(motion.x),
         impulse=read_only(bound.rows(motion.lam, impulse)),
         row_velocity_minus=read_only(bound.rows(problem.s_minus, J @ v)),
-        row_velocity_plus=read_only(bound.rows(bound.bilateral.velocity(dynamics, motion.x, dynamics.t), J @ motion.x)),
+        row_velocity_plus=read_only(bound.rows(s_plus, J @ motion.x)),
         restitution_scale=factor,
         energy_lost=-0.5 * float((v + motion.x) @ generalised),
         driven=problem.driven(motion),
@@ -260,7 +261,7 @@ def impact_at(
         constraint_residual=motion.constraint_residual,
         without_collision=law.approach_velocity is not None,
         moments=read_only(contact_set.resistance.moments(moment, geometry.axes)),
-        _system=System(dynamics.M.copy(), np.vstack([bilateral, J[rows]]), dynamics.robot.inertia_parents),
+        _system=System(dynamics.M.copy(), np.concatenate([bilateral, J[rows]]), dynamics.robot.inertia_parents),
     )
 
 
@@ -286,12 +287,13 @@ def _problem(
     contacts, turning, rolling = taking_part
     bilateral_e, contact_e = bound.split(law.coefficients)
     bilateral_target, contact_target = bound.split(np.zeros(bound.dim) if law.targets is None else law.targets)
+    bilateral = bound.bilateral.jacobian(dynamics)
     return ImpactProblem(
-        system=RobotSystem(dynamics, bound.bilateral.jacobian(dynamics), bound.bilateral.members),
+        system=RobotSystem(dynamics, bilateral, bound.bilateral.members),
         contacts=contacts,
         laws=contact_set.laws_of(closing),
         v_minus=v,
-        s_minus=bound.bilateral.velocity(dynamics, v, dynamics.t),
+        s_minus=bound.bilateral.velocity_with(bilateral, dynamics, v, dynamics.t),
         bilateral_restitution=bilateral_e,
         restitution=contact_e[normals],
         poisson=contact_set.poisson[closing],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +16,25 @@ from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, COLUMNS, C
 from constrained_sim.solvers import Solver, System
 from constrained_sim.validation import Array
 
-NEGLIGIBLE = 1e-3
-"""Factor of restitution below which none is left."""
+
+class RestitutionOptions(NamedTuple):
+    """How restitution is reduced where it would create energy.
+
+    Attributes:
+        negligible: factor of restitution below which none is left: a bounce of a thousandth nobody sees.
+        factor_error: to which the factor is found: rounding of a number of order 1, some thousand times.
+        factor_step: by which the factor is reduced where it is just beyond the last that has a solution: far more than
+            its error, and too little to be seen.
+        energy_error: energy that counts as rounding, relative to twice the kinetic energy before the impact.
+    """
+
+    negligible: float = 1e-3
+    factor_error: float = 1e-12
+    factor_step: float = 1e-9
+    energy_error: float = 1e-13
+
+
+RESTITUTION = RestitutionOptions()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,32 +99,36 @@ class ImpactProblem:
         none.
         """
         motion = self._solve(solver, method, 1.0)
-        bounces = self.restitution.any() or self.bilateral_restitution.any()
-        is_prescribed = self.bilateral_target.any() or self.target.any()
-        if not bounces or is_prescribed or self._excess(motion) <= self._rounding:
+        bounces = np.count_nonzero(self.restitution) or np.count_nonzero(self.bilateral_restitution)
+        if not bounces or self.bilateral_target.any() or self.target.any() or self._excess(motion) <= self._rounding:
             return motion, 1.0
 
         def excess(factor: float) -> float:
             return self._excess(self._solve(solver, method, factor)) - 0.5 * self._rounding
 
-        factor = float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-12)) if excess(0.0) < 0.0 else 0.0
-        if factor < NEGLIGIBLE:
+        factor = (
+            float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=RESTITUTION.factor_error)) if excess(0.0) < 0.0 else 0.0
+        )
+        if factor < RESTITUTION.negligible:
             return self._solve(solver, method, 0.0), 0.0
         motion = self._solve(solver, method, factor)
         if self._excess(motion) > self._rounding:  # just beyond the last that has a solution
-            factor -= 1e-9
+            factor -= RESTITUTION.factor_step
             motion = self._solve(solver, method, factor)
         return motion, factor
 
     def _solve(self, solver: Solver, method: ContactMethod, factor: float) -> ConstrainedSolution:
         """Return the motion after both phases, with all coefficients multiplied by `factor`."""
-        system, rows, s = self.system, self._rows(), self.contacts @ self.v_minus
+        system, rows = self.system, self._rows()
+        s_plus = self.bilateral_target - factor * self.bilateral_restitution * self.s_minus
+        momentum, b = system.M @ self.v_minus, s_plus + self._at_rest
+        if not len(self.contacts):
+            return solve_constrained_dynamics(solver, system, momentum, b, rows, method)
+        s = self.contacts @ self.v_minus
         newton = np.where(self.poisson, 0.0, factor * self.restitution)
         rows.offset[rows.normals] -= newton * np.maximum(0.0, -s[rows.normals])
-        s_plus = self.bilateral_target - factor * self.bilateral_restitution * self.s_minus
-        b = system.J @ self.v_minus + s_plus - self.s_minus
         every = rows.with_rolling(*self._turning(np.zeros(len(rows.friction))))
-        compressed = solve_constrained_dynamics(solver, system, system.M @ self.v_minus, b, every, method)
+        compressed = solve_constrained_dynamics(solver, system, momentum, b, every, method)
         restored = np.where(self.poisson, factor * self.restitution, 0.0) * compressed.impulse[rows.normals]
         return self._expand(solver, method, rows, compressed, restored) if restored.any() else compressed
 
@@ -143,6 +166,8 @@ class ImpactProblem:
     def _rows(self) -> ContactRows:
         """Return the rows of the contacts, restitution aside."""
         rows = ContactRows(self.contacts, self.approach_velocity.copy(), *self.laws)
+        if not len(self.contacts):
+            return rows
         rows.offset[rows.normals] -= self.target
         return rows
 
@@ -161,11 +186,17 @@ class ImpactProblem:
 
     def driven(self, motion: ConstrainedSolution) -> float:
         """Return the work [J] of the bilateral rows that depend on time, ``-lam phi_t`` with ``s = J v + phi_t``."""
-        return float(motion.lam @ (self.system.J @ self.v_minus - self.s_minus))
+        return float(motion.lam @ self._at_rest)
+
+    @cached_property
+    def _at_rest(self) -> Array:
+        """(m,) what ``J v`` is of bilateral rows at rest, ``-phi_t`` with ``s = J v + phi_t`` [m/s, rad/s]."""
+        return np.asarray(self.system.J @ self.v_minus - self.s_minus)
 
     @property
     def _rounding(self) -> float:
-        return 1e-13 * float(self.v_minus @ self.system.M @ self.v_minus)
+        """Energy that rounding may seem to create [J]."""
+        return RESTITUTION.energy_error * float(self.v_minus @ self.system.M @ self.v_minus)
 
 
 def _succeeding(first: ConstrainedSolution, second: ConstrainedSolution, impulse: Array) -> ConstrainedSolution:

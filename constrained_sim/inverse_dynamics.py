@@ -26,6 +26,9 @@ from constrained_sim.wrench import Wrench, checked_wrenches, generalised_force
 FOLLOWED = 1e-9
 """Relative residual up to which the actuators are taken to produce the wanted motion."""
 
+FOLLOWED_WITHIN_LIMITS = 1e-7
+"""The same of efforts within limits: non-negative least squares leaves more of the motion than rounding does."""
+
 
 @dataclass(frozen=True, eq=False)
 class InverseDynamics:
@@ -311,7 +314,7 @@ def _within_limits(
     rest = rows @ weights - target
     tau = start - scale * free @ (rest[:-1] / rest[-1]) if rest[-1] else start
     tau = np.clip(tau, lower, upper)
-    allowed = 1e-7 * max(np.abs(goal).max(), np.abs(tau).max())
+    allowed = FOLLOWED_WITHIN_LIMITS * max(np.abs(goal).max(), np.abs(tau).max())
     missed = np.abs(actuation @ tau - goal) > allowed
     if missed.any():
         raise NotFollowed([name for name, part in zip(names, missed, strict=True) if part], "within the limits")

@@ -110,7 +110,7 @@ def joint_values(joint: Any, name: str, value: Any) -> Array:
     alone = pin.Model()
     alone.addJoint(0, joint, pin.SE3.Identity(), name)
     unit = pin.normalize(alone, values)
-    if not pin.isNormalized(alone, unit, 1e-9):
+    if not pin.isNormalized(alone, unit, UNIT_ERROR):
         raise InvalidValue(f"value of joint {name!r}", values.tolist(), "a quaternion, or (cos, sin), that is not zero")
     return np.asarray(unit)
 
@@ -164,6 +164,9 @@ def _check_property(
         allowed = "a number that is not negative" if is_positive else "a number"
         raise InvalidValue(what, value, allowed if may_be_infinite else allowed.replace("a", "a finite", 1))
 
+
+UNIT_ERROR = 1e-9
+"""Error of the length of what has been normalised: only what had no length has more."""
 
 LIMITS = ("effort", "velocity", "lower", "upper")
 """Properties that may be infinite: no limit."""

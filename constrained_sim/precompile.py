@@ -52,6 +52,7 @@ BODY = """
 BOX = f"""
 <robot name="box"><link name="box">{BODY}
   <collision><geometry><box size="0.2 0.2 0.1"/></geometry></collision>
+  <collision><geometry><cylinder radius="0.1" length="0.1"/></geometry></collision>
 </link></robot>"""
 LEG = f"""
 <robot name="leg">
@@ -154,7 +155,8 @@ def _constrain() -> None:
     kinds: list[tuple[Constraint, ...]] = [
         (_foot(),),
         (_foot(), JointLimit("limit", "knee", -1.2, 0.0), JointCoupling("gear", "knee", "hip", -2.0)),
-        (PointAnchor("point", "shank", FOOT, normals=[(0, 0, 1)]), JointVelocity("drive", "knee", 1.0)),
+        (PointContact("ice", "shank", FOOT),),
+        (*_rails("x", "z"), JointVelocity("drive", "knee", 1.0)),
         (FrameAnchor("weld", "shank", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),),
     ]
     for solver, stepper, constraints in itertools.product(SOLVERS, STEPPERS, kinds):
@@ -169,6 +171,11 @@ def _leg() -> tuple[Robot, Array]:
     """Return a leg, and where its foot is on the ground."""
     leg = Robot.from_urdf(LEG)
     return leg, leg.configuration({"slider": 0.4 * math.cos(0.6), "hip": 0.6, "knee": -1.2})
+
+
+def _rails(*axes: str) -> list[PointAnchor]:
+    """Return anchors of the foot, one along each of the `axes`."""
+    return [PointAnchor(axis, "shank", FOOT, normals=np.eye(3)[["xyz".index(axis)]]) for axis in axes]
 
 
 def _foot() -> PointContact:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import pickle
@@ -153,6 +154,7 @@ class ProcessTemplate:
 def serve(load: str, handle: int) -> None:
     """Call ``load``, then give birth to processes until the owner closes the socket with this file `handle`."""
     pkgutil.resolve_name(load)()
+    gc.freeze()  # a collection in a fork would go through all this, and so copy the memory that it shares
     if sys.platform == "linux" and len(threads := os.listdir("/proc/self/task")) > 1:
         sys.exit(f"{load} has started {len(threads) - 1} threads, which a fork would not have")
     with socket.socket(fileno=handle) as owner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 WORLD = "world"
 
+NORMALIZED = 1e-6
+"""Error of the length of a quaternion or a pair (cos, sin) up to which it is taken, and normalised: six digits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Robot:
@@ -69,6 +73,8 @@ class Robot:
             in q and v, and take no efforts.
         alone: the robot without `objects`; None where there are none.
         visuals: shapes that it is shown with, where `urdf` does not say.
+        free_poses: where the description places what floats, position [m] and quaternion xyzw (7,) by joint; at the
+            origin of the world otherwise.
     """
 
     model: pin.Model
@@ -84,6 +90,7 @@ class Robot:
     objects: tuple[WorldObject, ...] = ()
     alone: Robot | None = None
     visuals: tuple[Visual, ...] = ()
+    free_poses: Mapping[str, Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what is no part of a robot, and joints that depend on others in Pinocchio's own way.
@@ -99,10 +106,24 @@ class Robot:
         instance("urdf", self.urdf, str, "the text of a description")
         instance("springs", self.springs, Mapping, "a mapping from joints to springs")
         call_late("checked_constraints", self.constraints)
+        poses = instance("free_poses", self.free_poses, Mapping, "a mapping from joints to poses")
+        object.__setattr__(self, "free_poses", {name: self._free_pose(name, pose) for name, pose in poses.items()})
         for name, joint in zip(self.model.names, self.model.joints, strict=True):
             if "Mimic" in joint.shortname():
                 raise ModelError(f"joint {name!r}: got one that mimics another, allowed: a JointCoupling in its place")
         self._check_order()
+
+    def _free_pose(self, joint: str, pose: Any) -> Array:
+        """Return a `pose` (7,) with a unit quaternion.
+
+        Raises:
+            UnknownName: no such joint.
+            InvalidValue: one that is no free-flyer, or no pose.
+        """
+        kind = lookup("joint", joint, self.joint_models).shortname()
+        if kind != "JointModelFreeFlyer":
+            raise InvalidValue(f"free_poses of joint {joint!r}", kind, "a joint that floats, JointModelFreeFlyer")
+        return unit_pose(f"pose of joint {joint!r}", pose)
 
     def _check_order(self) -> None:
         """Refuse joints that are not in depth-first order, on which Pinocchio's inertia matrix depends.
@@ -579,9 +600,18 @@ class Robot:
         """Joint and placement of the links that were asked for."""
         return {}
 
+    @cached_property
+    def bound_sets(self) -> deque[tuple[tuple[Any, ...], Any]]:
+        """The last sets of constraints that were bound to the robot, each after the declarations that it is of."""
+        return deque(maxlen=8)
+
     def neutral(self) -> Array:
-        """Return the neutral configuration (nq,), in which objects are where they begin."""
-        own = pin.neutral(self.without_objects.model)
+        """Return the neutral configuration (nq,): joints at zero, what floats where its file or its object says."""
+        alone = self.without_objects
+        own = pin.neutral(alone.model)
+        for name, pose in self.free_poses.items():
+            first = alone.joint_models[name].idx_q
+            own[first : first + 7] = pose
         return np.concatenate([own, *(entry.configuration() for entry in self.objects)])
 
     def configuration(self, joints: Mapping[str, Any], base: Sequence[float] | None = None) -> Array:
@@ -616,7 +646,7 @@ class Robot:
             InvalidValue: wrong length, NaN, infinity, or a quaternion or pair that is far from normalised.
         """
         q = finite_array("q", q, (self.nq,))
-        if not pin.isNormalized(self.model, q, 1e-6):
+        if not pin.isNormalized(self.model, q, NORMALIZED):
             raise InvalidValue(
                 "q", q.tolist(), "quaternions, and pairs (cos, sin) of continuous joints, of unit length"
             )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
+import copy
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +43,9 @@ from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import STEPPERS, Evaluation, StepOutcome, Stepper
 from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.trajectory import Setup, Trajectory
+from constrained_sim.trajectory_builder import TrajectoryBuilder
 from constrained_sim.user_functions import ask_user, is_of_user
+from constrained_sim.user_warnings import warn
 from constrained_sim.validation import (
     Array,
     finite_array,
@@ -75,6 +76,9 @@ MOST_DELAYED = 1_000_000
 MOST_AT_ONCE = 1000
 """Steps in one go of compiled code: so often a progress bar moves on, and an interrupt is heard."""
 
+WHOLE = 1e-9
+"""Relative error up to which a time is a multiple of dt: both are rounded."""
+
 LIGHT = 1e-8
 """Share of a joint's inertia below which the user is warned; robots in use have 1e-5 and more in every posture."""
 
@@ -94,6 +98,12 @@ class Simulator:
         early_impacts: contacts that took part in impacts before they touched, since the last reset: with very many in
             one step, the last are not waited for.
     """
+
+    # So that `sim.q = q`, which would do nothing, is refused.
+    __slots__ = (
+        *("robot", "steps", "early_impacts", "_dt", "_start_time", "_initial_velocity", "_initial_energy"),
+        *("_actuators", "_manager", "_stepper", "_solver", "_method", "_applied", "_energy", "_begun", "__weakref__"),
+    )
 
     def __init__(
         self,
@@ -124,7 +134,7 @@ class Simulator:
             integrator: a name in ``INTEGRATORS``; None: the stepper's own choice (midpoint; rk4 of ``smooth``).
             stabilization: how drift is removed; None: projection in the metric of the kinetic energy. Baumgarte's
                 feedback only with ``smooth`` and ``event_driven``.
-            contact_method: a name in ``METHODS`` of contact.
+            contact_method: ``newton``, ``interior_point``, ``pivoting``, ``gauss_seidel`` or ``admm``; it comes first.
             contact_tolerance: error of contact impulses that is good enough [N s]; 0: rounding.
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
             command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.
@@ -160,6 +170,10 @@ class Simulator:
         else:
             self.reset(q, v)
 
+    def __copy__(self) -> Simulator:
+        """Return what ``copy.deepcopy`` does: half of a simulator is none."""
+        return copy.deepcopy(self)
+
     @property
     def dt(self) -> float:
         """Step [s]; that of a simulation stays as it is."""
@@ -180,8 +194,8 @@ class Simulator:
         return self._begin_at_neutral() if self._begun is None else self._begun
 
     @_evaluation.setter
-    def _evaluation(self, observation: Evaluation) -> None:
-        self._begun = observation
+    def _evaluation(self, here: Evaluation) -> None:
+        self._begun = here
 
     @property
     def state(self) -> State:
@@ -263,7 +277,7 @@ class Simulator:
         """Use another contact method from the next step on.
 
         Args:
-            name: in ``METHODS`` of contact.
+            name: ``newton``, ``interior_point``, ``pivoting``, ``gauss_seidel`` or ``admm``; it comes first.
             tolerance: error of impulses that is good enough [N s]; None: as it is.
 
         Raises:
@@ -297,8 +311,10 @@ class Simulator:
 
         Args:
             q: (nq,) configuration.
-            v: (nv,) velocity. What bilateral constraints forbid of it is taken away by the first step: an impact that
-                time stepping reports as a force of 1 / dt, the others as projection. With `assemble` it is gone before.
+            v: (nv,) velocity. What bilateral constraints forbid of it is gone at the beginning of the first step, by an
+                impact of the constraints and the closed contacts: ``event_driven`` and ``smooth`` report it as such,
+                time stepping as a force of 1 / dt; Baumgarte's feedback takes it away in its own time. With `assemble`
+                it is gone before.
             t: time [s].
             assemble: move q so that all bilateral constraints hold, and v to what they allow.
 
@@ -561,6 +577,9 @@ class Simulator:
             InvalidValue: a duration or period that is not allowed, or what the controller returned.
             NonFiniteState: see :meth:`step`.
             MissingLibrary: the one that shows progress bars.
+
+        Whatever ends a run early, an exception of the controller or Ctrl-C too, has the run until then as its attribute
+        ``trajectory``.
         """
         count = self._steps_in("duration", duration)
         if duration and not count:
@@ -596,19 +615,33 @@ class Simulator:
         return page
 
     def _run(self, count: int, controller: Controller | None, every: int, report: Callable[[int], None]) -> Trajectory:
-        """Do `count` steps; ask the controller in each one of `every`, and `report` how many are done."""
+        """Do `count` steps, see :meth:`_do_steps`; what ends them early gets what was done as its ``trajectory``."""
+        run = TrajectoryBuilder(self.robot)
+        try:
+            self._do_steps(count, controller, every, run, report)
+        except BaseException as error:
+            vars(error)["trajectory"] = run.built(self._setup)
+            raise
+        return run.built(self._setup)
+
+    @property
+    def _setup(self) -> Setup:
+        return Setup(self.robot, tuple(self._manager.declared.values()), self.collisions)
+
+    def _do_steps(
+        self,
+        count: int,
+        controller: Controller | None,
+        every: int,
+        run: TrajectoryBuilder,
+        report: Callable[[int], None],
+    ) -> None:
+        """Do `count` steps of a `run`; ask the controller in each one of `every`, and `report` how many are done."""
         if isinstance(controller, Posture):
             suited = controller.of(self.robot)
             controller = suited if type(controller) is Posture else controller  # one of the user's may remember
-        law, robot = self._feedback(controller), self.robot
-        parts: list[Trajectory] = []
-        results: list[StepResult] = []
-
-        def gather() -> None:
-            parts.append(Trajectory.from_results(results, robot.nq, robot.nv, robot.nu))
-            results.clear()
-
-        tau: Any = np.zeros(robot.nu)  # or targets, never where a law is compiled
+        law = self._feedback(controller)
+        tau: Any = np.zeros(self.robot.nu)  # or targets, never where a law is compiled
         done, may_compile = 0, True
         while done < count:
             most, compiled = min(count - done, MOST_AT_ONCE, *(end - self.steps for _, end in self._applied)), None
@@ -617,21 +650,15 @@ class Simulator:
             may_compile = True
             if compiled is not None:
                 part, may_compile = compiled
-                if results:
-                    gather()
-                parts.append(part)
+                run.add_part(part)
                 tau = part.tau[-1]
                 done += len(part.t)
             else:
                 if controller is not None and done % every == 0:
                     tau = self._commanded_by(controller)
-                results.append(self.step(tau))
+                run.add_step(self.step(tau))
                 done += 1
             report(done)
-        if results or not parts:
-            gather()
-        setup = Setup(robot, tuple(self._manager.declared.values()), self.collisions)
-        return replace(Trajectory.joined(parts), setup=setup)
 
     def _commanded_by(self, controller: Controller) -> Array | JointTargets:
         """Return what a controller commands now.
@@ -668,8 +695,8 @@ class Simulator:
         here, manager = self._evaluation, self._manager
         if self.collisions is not None or not self._actuators.is_direct or manager.has_unchecked(here.bound):
             return None
-        loads = tau, tuple(wrench for wrench, _ in self._applied)
-        run = self._stepper.run(here, law, asked, loads, steps, self._solver, self._method)
+        wrenches = tuple(wrench for wrench, _ in self._applied)
+        run = self._stepper.run(here, law, asked, tau, wrenches, steps, self._solver, self._method)
         if run is None:
             return None
         done = len(run.q)
@@ -746,8 +773,8 @@ class Simulator:
         self._evaluation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.deflection_in(bound))
 
     def _jump_onto(self, here: Evaluation) -> Impact:
-        """Return the impact that brings a state onto its bilateral constraints; closed contacts take part."""
-        return self._stepper.impact(here, here.touching, self._solver, self._method)
+        """Return the impact that brings a state onto its bilateral constraints, see the stepper's."""
+        return self._stepper.jump_onto_rows(here, self._solver, self._method)
 
     def _with_detected(self) -> Evaluation:
         """Return the present state with the contacts that the collision geometry has there."""
@@ -774,11 +801,11 @@ class Simulator:
         shares = np.diag(system.inertia_factor) ** 2 / np.diag(M)
         least = int(np.argmin(shares))
         if not shares[least] >= LIGHT:
-            warnings.warn(LightJoint(self.robot.velocity_names[least], float(shares[least])), stacklevel=3)
+            warn(LightJoint(self.robot.velocity_names[least], float(shares[least])))
 
     def _multiple_of_dt(self, what: str, period: float, most: float = MOST_STEPS) -> int:
         count = self._steps_in(what, period, most)
-        if abs(count * self.dt - period) > 1e-9 * period:
+        if abs(count * self.dt - period) > WHOLE * period:
             raise InvalidValue(what, period, f"a multiple of dt = {self.dt}")
         return count
 

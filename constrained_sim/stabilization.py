@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constrained_dynamics import smallest_motion
 from constrained_sim.constraints import BoundConstraint, Constraint, ConstraintStack
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers.delassus import delassus_system, drop_held
+from constrained_sim.contact_solvers.smallest_motion import smallest_motion
 from constrained_sim.contact_solvers.sticking import solve_sticking
 from constrained_sim.dynamics.dynamics import Dynamics, difference, integrate
 from constrained_sim.exceptions import InvalidValue, ViolatedConstraint
@@ -177,8 +177,7 @@ class Projection:
             return x
         response = factorization.solve(held, np.zeros((len(held), len(phi))))[0]
         delassus, error = delassus_system(held, response, x, gaps)
-        whitened = system.whiten(held)
-        drop_held(delassus, error, held, np.abs(x), np.einsum("ij,ij->i", whitened, whitened))
+        drop_held(delassus, error, held, np.abs(x), system.free_diagonal(held))
         return x + solve_sticking(delassus, error) @ response
 
     def velocity(self, solver: Solver, system: System, v: Array, s: Array) -> Array:

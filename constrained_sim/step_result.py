@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from constrained_sim.by_name import ByName
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.dynamics.dynamics import integrate, kinematics_at
 from constrained_sim.energy import EnergyTerms
@@ -169,17 +170,17 @@ class StepResult:
     @property
     def dynamics_residual(self) -> float:
         """Of the step's equation of motion, relative to its largest term."""
-        return self.outcome.residuals[0]
+        return self.outcome.residuals.dynamics
 
     @property
     def constraint_residual(self) -> float:
         """Of the bilateral rows, relative to their terms."""
-        return self.outcome.residuals[1]
+        return self.outcome.residuals.constraint
 
     @property
     def complementarity_residual(self) -> float:
         """Of the contact problem, relative to the largest impulse; 0 without contacts."""
-        return self.outcome.residuals[2]
+        return self.outcome.residuals.complementarity
 
     def multipliers(self, name: str) -> Array:
         """Return the mean forces of the rows of constraint or contact `name` [N, N m].
@@ -208,7 +209,7 @@ class StepResult:
         return bound.wrench(dynamics, name, self.multipliers(name), link, axes, moments)
 
     @cached_property
-    def contact_forces(self) -> dict[str, ContactForce]:
+    def contact_forces(self) -> ByName[ContactForce]:
         """All contacts by name, open ones too, in the order of declaration."""
         end, outcome = self.outcome.end, self.outcome
         contact_set, contact = end.bound.contacts, end.contact
@@ -226,7 +227,7 @@ class StepResult:
             contact.distances.tolist(),
             strict=True,
         )
-        return {
+        found = {
             member.name: ContactForce(
                 member.name,
                 member.link,
@@ -244,6 +245,7 @@ class StepResult:
                 zip(contact_set.members, numbers, strict=True)
             )
         }
+        return ByName("contact", found)
 
     @cached_property
     def constraint_forces(self) -> dict[str, ConstraintForce]:

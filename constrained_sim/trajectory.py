@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import itertools
 import os
-import zipfile
-import zlib
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from constrained_sim.by_name import ByName
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.exceptions import ConfigError, InvalidValue
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.impact import Impact
 from constrained_sim.late_imports import call_late
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Run
+from constrained_sim.trajectory_file import read_arrays, write_arrays
 from constrained_sim.validation import Array, instance, items, path
-from constrained_sim.whole_file import written_whole
 
 if TYPE_CHECKING:
     from constrained_sim.collision.detector import Collisions
@@ -32,9 +32,6 @@ TABLES = ("t", "q", "v", "tau")
 GROUPS = ("contact_forces", "multipliers", "energy", "contact_moments")
 OF_IMPACTS = ("t", "energy_lost", "v_minus", "v_plus", "early")
 """What a file holds: tables with a row for each step, groups of them by name, and tables with a row for each impact."""
-
-UNREADABLE = ValueError, KeyError, OSError, EOFError, NotImplementedError, MemoryError, zipfile.BadZipFile, zlib.error
-"""What NumPy and the archive raise of a file that is none of ours."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +91,8 @@ class Trajectory:
         impacts: in the order of time.
         contact_moments: (n, 3) mean moment over the step about the contact point [N m], world axes, by contact; those
             of impacts are not kept.
-        setup: what was simulated, for pictures; None: unknown, as of a file.
+        setup: what was simulated, for pictures; None: unknown, as of a file, and of a pickle where it has functions
+            that cannot be pickled.
     """
 
     t: Array
@@ -121,9 +119,19 @@ class Trajectory:
             tables = instance(f"{group} of a trajectory", getattr(self, group), Mapping, "tables by name")
             for name, table in tables.items():
                 _table(f"{group} of a trajectory, {name!r}", table, None, count)
+            object.__setattr__(self, group, ByName(f"name among the {group} of a trajectory", tables))
         items("impacts of a trajectory", self.impacts, ImpactRecord, "instances of ImpactRecord")
         if self.setup is not None:
             instance("setup of a trajectory", self.setup, Setup, "an instance of Setup, or None")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a pickle holds: all but a setup with functions that no pickle can hold, as of lambda."""
+        state = dict(vars(self))
+        try:
+            pickle.dumps(self.setup)
+        except (pickle.PicklingError, AttributeError, TypeError):
+            state["setup"] = None
+        return state
 
     def __repr__(self) -> str:
         """Say what was recorded, not every number of it."""
@@ -274,7 +282,7 @@ class Trajectory:
             arrays[f"impacts/{name}"] = np.array([getattr(impact, name) for impact in self.impacts], dtype=np.float64)
         impulses = _by_name([impact.impulses for impact in self.impacts])
         arrays |= {f"impulses/{name}": values for name, values in impulses.items()}
-        _write(_path(path), arrays)
+        write_arrays(_path(path), arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:
@@ -284,7 +292,7 @@ class Trajectory:
             InvalidValue: no such file, or another one.
         """
         text = _path(path)
-        arrays = _read(text)
+        arrays = read_arrays(text)
         missing = [name for name in TABLES if name not in arrays]
         if "impacts/early" not in arrays and "impacts/t" in arrays:  # from before it was counted
             arrays["impacts/early"] = np.zeros(arrays["impacts/t"].shape)
@@ -315,43 +323,6 @@ def check_robot(trajectory: Trajectory, robot: Robot) -> None:
 
 def _path(value: str | os.PathLike[str]) -> str:
     return path("path of a trajectory", value)
-
-
-def _write(target: str, arrays: Mapping[str, Array]) -> None:
-    """Write `arrays` into the file `target`.
-
-    Raises:
-        InvalidValue: a path at which no file can be written.
-    """
-    try:
-        with written_whole(Path(target)) as part, part.open("wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-    except ConfigError as error:
-        raise InvalidValue("path of a trajectory", target, f"one that can be written ({error.message})") from error
-
-
-def _read(source: str) -> dict[str, Array]:
-    """Return the arrays of a file.
-
-    Raises:
-        InvalidValue: it is no archive of arrays of numbers.
-    """
-    what = "a file that Trajectory.save wrote"
-    if not Path(source).is_file():  # a pipe would block
-        there = "no file" if Path(source).exists() else "nothing"
-        raise InvalidValue("trajectory", source, f"{what}; there is {there}")
-    try:
-        with zipfile.ZipFile(source) as archive:
-            if archive.testzip() is not None:
-                raise InvalidValue("trajectory", source, f"{what}; this one is damaged")
-        with np.load(source, allow_pickle=False) as file:
-            return dict(file)
-    except InvalidValue:
-        raise
-    except PermissionError as error:
-        raise InvalidValue("trajectory", source, f"{what}, and that may be read") from error
-    except UNREADABLE as error:
-        raise InvalidValue("trajectory", source, f"{what}; this is another one, or damaged") from error
 
 
 def _impacts(source: str, tables: Sequence[Array], impulses: Mapping[str, Array]) -> tuple[ImpactRecord, ...]:

@@ -14,6 +14,7 @@ from constrained_sim.config import Config
 from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.joints import single_joints
+from constrained_sim.nanoseconds import NANOSECONDS, nanoseconds_of
 from constrained_sim.objects.object_motion import base_motion, object_joints
 from constrained_sim.optional import installed_version, optional
 from constrained_sim.recorded_configuration import CONFIGURATION
@@ -22,7 +23,6 @@ from constrained_sim.trajectory import Trajectory
 from constrained_sim.validation import Array
 from constrained_sim.whole_file import written_whole
 
-NANOSECONDS = 1_000_000_000
 JOINTS, BASE, WRENCH, IMPULSE, NUMBER, TEXT, OBJECT, OBJECTS = (
     "sensor_msgs/msg/JointState",
     "nav_msgs/msg/Odometry",
@@ -60,7 +60,7 @@ def write_bag(trajectory: Trajectory, config: Config, directory: Path) -> None:
     for kind in OBJECT, OBJECTS:
         definition = (share_folder() / "msg" / f"{kind.rpartition('/')[2]}.msg").read_text(encoding="utf-8")
         store.register(typing.get_types_from_msg(definition, kind))
-    start = round(config.node.start_time * NANOSECONDS)
+    start = nanoseconds_of(config.node.start_time)
     rows = sorted(_Messages(store.types, trajectory, config, start).rows(), key=lambda row: row[2])
     mcap = bags.StoragePlugin.MCAP
     with written_whole(directory) as part, bags.Writer(part, version=9, storage_plugin=mcap) as writer:
@@ -79,7 +79,7 @@ class _Messages:
         self._types, self._run, self._robot, self._start = types, trajectory, config.robot, start
         self._single_joints = single_joints(config.robot.own_joint_models)
         self._objects = {entry: object_joints(config.robot, entry) for entry in config.robot.objects}
-        self._world, self._prefix = config.node.world_frame, config.node.frame_prefix
+        self._frames = config.node.frames
         self._told: dict[str, Any] = {}
         if config.parameters:
             versions = {name: number for name in LIBRARIES if (number := installed_version(name))}
@@ -108,11 +108,11 @@ class _Messages:
                 yield f"/impacts/{name}", IMPULSE, self._stamp(impact.t), self._impulse(impulse, self._stamp(impact.t))
 
     def _stamp(self, t: float) -> int:
-        return self._start + round(t * NANOSECONDS)
+        return self._start + nanoseconds_of(t)
 
     def _header(self, stamp: int) -> Any:
         time = self._types["builtin_interfaces/msg/Time"](*divmod(stamp, NANOSECONDS))
-        return self._types["std_msgs/msg/Header"](time, self._world)
+        return self._types["std_msgs/msg/Header"](time, self._frames.world)
 
     def _joints(self, i: int, stamp: int) -> Any:
         efforts = np.zeros(self._robot.nv)
@@ -130,7 +130,7 @@ class _Messages:
         unknown = np.zeros(36)
         return types[BASE](
             self._header(stamp),
-            self._prefix + self._robot.root_link,
+            self._frames.of(self._robot.root_link),
             types["geometry_msgs/msg/PoseWithCovariance"](pose, unknown),
             types["geometry_msgs/msg/TwistWithCovariance"](twist, unknown),
         )

@@ -19,6 +19,15 @@ T = TypeVar("T")
 MOST_LISTED = 100
 """Numbers of an array that a message lists; of a larger one NumPy abbreviates."""
 
+SHORTEST = 1e-12
+"""Length below which a vector has no direction, and four numbers are no quaternion."""
+
+LONGEST = 1e150
+"""Entry of a vector beyond which its square may overflow."""
+
+MANY = 8
+"""Numbers from which on nobody counts them in a message."""
+
 NAMES = {3: "three", 6: "six"}
 """Of the sizes of vectors, in messages."""
 
@@ -30,9 +39,18 @@ def finite_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
         InvalidValue: wrong shape, not numbers, NaN or infinity.
     """
     array = _floats(value)
-    if array is None or array.shape != shape or not np.logical_and.reduce(np.isfinite(array), axis=None):
-        raise InvalidValue(what, _listed(value), f"{_sizes(shape)} finite number(s)")
+    if array is None or array.shape != shape or not _all_finite(array):
+        raise InvalidValue(what, _listed(value), f"{_sizes(shape)} finite number(s){_fault(array, shape)}")
     return array
+
+
+def _fault(array: Array | None, shape: tuple[int, ...]) -> str:
+    """Return what is wrong with an `array` that is to have this `shape` and finite entries; "" where it is obvious."""
+    if array is None or array.size < MANY:
+        return ""
+    if array.shape != shape:
+        return f"; here are {_sizes(array.shape)}"
+    return f"; entry {list(map(int, np.argwhere(~np.isfinite(array))[0]))} is not"
 
 
 def one_or_each(what: str, value: Any, count: int) -> Array:
@@ -63,7 +81,7 @@ def float_array(what: str, value: Any, shape: tuple[int, ...]) -> Array:
         InvalidValue: a list, another kind of array, wrong shape, NaN or infinity.
     """
     is_array = isinstance(value, np.ndarray) and value.dtype == np.float64 and value.shape == shape
-    if not is_array or not np.logical_and.reduce(np.isfinite(value), axis=None):
+    if not is_array or not _all_finite(value):
         raise InvalidValue(what, _listed(value), f"an array of {_sizes(shape)} finite float(s)")
     return value
 
@@ -74,8 +92,13 @@ def check_result(what: str, *values: Array | float) -> None:
     Raises:
         NonFiniteMotion: it is not.
     """
-    if not all(np.isfinite(value).all() for value in values):
+    if not all(map(_all_finite, values)):
         raise NonFiniteMotion(f"{what}: not finite; what was given is too large or too small for double precision")
+
+
+def _all_finite(value: Array | float) -> bool:
+    """Return whether a number, or all entries of an array, are finite."""
+    return isfinite(value) if isinstance(value, float) else bool(np.logical_and.reduce(np.isfinite(value), axis=None))
 
 
 def _sizes(shape: tuple[int, ...]) -> str:
@@ -241,10 +264,10 @@ def unit_vector(what: str, value: Any) -> Array:
         InvalidValue: not three finite numbers, or (nearly) zero.
     """
     vector = finite_array(what, value, (3,))
-    if np.abs(vector).max() > 1e150:  # whose squares overflow
+    if np.abs(vector).max() > LONGEST:
         vector /= np.abs(vector).max()
     length = np.linalg.norm(vector)
-    if not length > 1e-12:
+    if not length > SHORTEST:
         raise InvalidValue(what, vector.tolist(), "a vector of non-zero length")
     return vector / length
 
@@ -257,7 +280,7 @@ def unit_pose(what: str, value: Any) -> Array:
     """
     pose = finite_array(what, value, (7,))
     length = np.linalg.norm(pose[3:])
-    if not 1e-12 < length < np.inf:
+    if not SHORTEST < length < np.inf:
         raise InvalidValue(f"quaternion of the {what}", pose[3:].tolist(), "a quaternion of non-zero length")
     pose[3:] /= length
     return pose

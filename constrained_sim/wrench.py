@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.dynamics.tree import cross, in_world
+from constrained_sim.dynamics.vectors import cross, in_world
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, instance, items, read_only
 
@@ -93,6 +93,8 @@ def generalised_force(robot: Robot, dynamics: Dynamics, wrenches: Collection[Wre
     Raises:
         UnknownName: a link that the robot does not have.
     """
+    if not wrenches:
+        return np.zeros(robot.nv)
     table = wrench_table(robot, wrenches)
     return np.asarray(external_effort(table, dynamics.placements, dynamics.joint_axes, robot.support))
 

@@ -19,6 +19,7 @@ import constrained_sim as cs
 from constrained_sim.exceptions import (
     CoarseStep,
     ConstrainedSimError,
+    FastJoints,
     InexactContact,
     InvalidValue,
     KernelsNotKept,
@@ -242,7 +243,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Robot": (
             cs.Robot,
             {"model": robot.model, "actuated_joints": ("hip",), "floating_base": False, "urdf": "", "constraints": ()}
-            | {"springs": {}},
+            | {"springs": {}, "free_poses": {}},
         ),
         "Robot.from_urdf": (cs.Robot.from_urdf, urdf),
         "Robot.from_sdf": (cs.Robot.from_sdf, sdf),
@@ -545,7 +546,7 @@ def test_errors_go_through_a_pickle():
 
     warnings = (
         InexactContact(1e-7), LightJoint("wrist", 1e-9), CoarseStep("foot", 1e-3, 0.5), KernelsNotKept(None),
-        ThreadsNotBounded("OPENBLAS_NUM_THREADS"), MovedByAssembly({"hip": (0.5, 0.4)}),
+        FastJoints(1e-3), ThreadsNotBounded("OPENBLAS_NUM_THREADS"), MovedByAssembly({"hip": (0.5, 0.4)}),
     )  # fmt: skip
     for error in (UnknownName("link", "hand", ["foot"]), InvalidValue("tau", [1.0], "two"), cs_error(), *warnings):
         other = pickle.loads(pickle.dumps(error))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from importlib.metadata import files
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from mechanisms import GRAVITY, corners, joint, link, property_test, seeds, simu
 from scipy.integrate import solve_ivp
 from scipy.spatial import ConvexHull
 
-from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere, Wrench
+from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere, WorldObject, Wrench
 from constrained_sim.collision.flat_faces import flattened
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import dynamics_at, kinematics_at
@@ -376,13 +378,15 @@ def test_ball_rolls_over_the_edge_of_a_box_and_falls() -> None:
 
 @pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
 @pytest.mark.parametrize("ground", [Plane(), Box((4.0, 4.0, 1.0), (0.0, 0.0, -0.5))], ids=["plane", "box"])
-def test_wheel_rolls(ground: Plane | Box, stepper: str) -> None:
+@pytest.mark.parametrize("radius", [0.15, 0.02])
+def test_wheel_rolls(radius: float, ground: Plane | Box, stepper: str) -> None:
     """A cylinder on its side: pressed by its weight, no impacts, no friction, nothing lost, not a step too far.
 
     Then with a force along its way: friction is a third of it, as ``I = m r^2 / 2`` demands.
     """
-    mass, radius, speed = 2.0, 0.15, 3.0
-    wheel = body("cylinder", mass, [0.0379, 0.0379, 0.5 * mass * radius**2])
+    mass, speed, across = 2.0, 20.0 * radius, 2.0 * (0.25 * radius**2 + 0.4**2 / 12.0)
+    shape = f'<cylinder radius="{radius}" length="0.4"/>'
+    wheel = body(shape, mass, [across, across, 0.5 * mass * radius**2])
     lying = tilted(0.5 * np.pi, 0)
     turn = pin.Quaternion(lying).matrix().T
     spin = np.concatenate([turn @ [speed, 0, 0], turn @ [0, speed / radius, 0]])
@@ -673,19 +677,49 @@ def test_a_box_slides_on_over_a_seam(stepper: str, dt: float, begin: float) -> N
 
 @pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
 @pytest.mark.parametrize("friction", [0.0, 0.8])
-def test_can_tips_onto_its_end_face(stepper: str, friction: float) -> None:
-    """It falls flat from its rim: an impact takes what it has gained, as it does of a box; nothing else is lost."""
+@pytest.mark.parametrize("ground", ["plane", "box", "board"])
+def test_can_tips_onto_its_end_face(stepper: str, friction: float, ground: str) -> None:
+    """It falls flat from its rim: an impact takes what it has gained, as it does of a box; nothing else is lost.
+
+    It is the same on a plane, on a solid of the scene, and on a board that lies there.
+    """
     robot, tilt = body("cylinder", 1.0, [0.015, 0.015, 0.011]), 0.2
-    height = 0.2 * np.cos(tilt) + 0.15 * np.sin(tilt)
-    q = robot.configuration({}, (0.0, 0.0, height, 0.0, np.sin(tilt / 2), 0.0, np.cos(tilt / 2)))
-    scene = Collisions({"ground": Plane()}, friction=friction)
-    sim = Simulator(robot, stepper=stepper, dt=1e-3, collisions=scene, q=q)
-    trajectory = sim.run(0.5)
-    assert sim.state.q[2] == pytest.approx(0.2, abs=1e-9)
-    assert sim.energy.impact_losses == pytest.approx(robot.mass * 9.81 * (height - 0.2), rel=1e-4)
+    scene: dict[str, Any] = {"ground": Box((4.0, 4.0, 1.0), position=(0.0, 0.0, -0.5)) if ground == "box" else Plane()}
+    height, top = 0.2 * np.cos(tilt) + 0.15 * np.sin(tilt), 0.0
+    if ground == "board":
+        board = WorldObject.box("board", (1.0, 1.0, 0.1), 5.0, friction=0.8, pose=(0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0))
+        robot, top = robot.with_objects([board]), 0.1
+    q = robot.neutral()
+    q[:7] = 0.0, 0.0, top + height, 0.0, np.sin(tilt / 2), 0.0, np.cos(tilt / 2)
+    sim = Simulator(robot, stepper=stepper, dt=1e-3, collisions=Collisions(scene, friction=friction), q=q)
+    trajectory = sim.run(0.4)
+    assert sim.state.q[2] == pytest.approx(top + 0.2, abs=1e-9)
+    assert sim.energy.impact_losses == pytest.approx(9.81 * (height - 0.2), rel=1e-4)
     assert abs(sim.integration_energy()) < 1e-5
-    forces = sum(trajectory.contact_forces.values())[:, 2]
-    assert np.nanmax(forces) < 1.1 * robot.mass * 9.81
+    forces = np.nansum(
+        [force[:, 2] for name, force in trajectory.contact_forces.items() if name.startswith("body_0")], axis=0
+    )
+    assert forces.max() < 1.1 * 9.81
+    assert forces[-1] == pytest.approx(9.81, abs=1e-9)
+
+
+def test_copies_of_bodies_at_rest_go_on_the_same() -> None:
+    """Contacts that are those of the last step are kept, in copies and pickles too: pushed later, all move alike."""
+    board = WorldObject.box("board", (1.0, 1.0, 0.1), 5.0, friction=0.8, pose=(0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0))
+    robot = body("cylinder", 1.0, [0.015, 0.015, 0.011]).with_objects([board])
+    q = robot.neutral()
+    q[:7] = 0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0
+    scene = Collisions({"ground": Box((4.0, 4.0, 1.0), position=(0.0, 0.0, -0.5))}, friction=0.8)
+    sim = Simulator(robot, collisions=scene, q=q)
+    sim.run(0.05)
+    copies = [sim, copy.deepcopy(sim), pickle.loads(pickle.dumps(sim))]
+    for one in copies:
+        one.apply(Wrench("body", force=(12.0, 0.0, 0.0), point=(0.0, 0.0, 0.2)), 0.1)
+        one.run(0.3)
+    assert np.abs(sim.state.v).max() > 1e-3
+    for one in copies[1:]:
+        assert np.array_equal(one.state.q, sim.state.q)
+        assert np.array_equal(one.state.v, sim.state.v)
 
 
 @pytest.mark.parametrize(("stepper", "dt"), [("time_stepping", 1e-3), ("time_stepping", 4e-3), ("event_driven", 4e-3)])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -25,18 +28,22 @@ from mechanisms import (
 
 from constrained_sim import (
     STEPPERS,
+    Baumgarte,
     CustomConstraint,
     FrameAnchor,
     JointCoupling,
     JointLimit,
     JointVelocity,
     PointAnchor,
+    PointContact,
     PointDistance,
     Robot,
     Simulator,
     constrained_acceleration,
+    constraint_system,
     resolve_impact,
 )
+from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.kinematics import velocity_at
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
@@ -198,6 +205,61 @@ def test_accelerations_hold_the_rows(kind: str, seed: int) -> None:
             assert np.abs(J @ motion.a + gamma).max() < 1e-9 * largest * max(1.0, np.abs(J).max())
 
 
+@property_test(10)
+@given(seed=SEEDS)
+def test_rows_of_anchors_together_are_those_of_each(seed: int) -> None:
+    """Neighbouring anchors, moving ones among them, are evaluated in one call; that changes nothing."""
+    rng = np.random.default_rng(seed)
+    robot = random_tree(rng, 5, floating_base=bool(seed % 2))
+    q, v = random_state(robot, rng)
+    kinds = rng.choice(["point_anchor", "moving_anchor", "joint_velocity"], size=4)
+    declared = [replace(make(kind, robot, rng), name=str(i)) for i, kind in enumerate(kinds)]
+    rows, here = ConstraintSet.bind(robot, q, declared).bilateral, Dynamics.at(robot, q, v, 0.4)
+    for evaluate in ("phi", "jacobian", "gamma"):
+        each = [getattr(member, evaluate)(here) for member in rows.members]
+        assert np.array_equal(getattr(rows, evaluate)(here), np.concatenate(each))
+    speeds = [member.velocity(here, v, 0.4) for member in rows.members]
+    assert np.abs(rows.velocity(here, v, 0.4) - np.concatenate(speeds)).max() < 1e-13 * (1.0 + np.abs(v).max())
+
+
+@pytest.mark.parametrize("kind", ["anchors", "frames", "distance"])
+def test_open_targets_are_where_each_call_is(kind: str) -> None:
+    """Declarations that were bound before are bound again as far as the configuration counts, and only so far."""
+    rng = np.random.default_rng(4)
+    robot = random_tree(rng, 5, floating_base=True)
+    a, b, c = [name for name in robot.links if name not in ("universe", "world")][-3:]
+    declared = {
+        "anchors": [PointAnchor("1", a, (0.1, 0.2, 0.3)), PointAnchor("2", b, (0.1, 0.0, 0.2), c)],
+        "frames": [FrameAnchor("1", a, np.eye(4)), PointAnchor("2", b, (0.1, 0.0, 0.2), c)],
+        "distance": [PointDistance("1", a, (0.1, 0.2, 0.3)), PointAnchor("2", b, point_b=(0.1, 0.0, 0.2))],
+    }[kind]
+    feedback = Baumgarte(0.1)
+    for _ in range(3):
+        q, v = random_state(robot, rng)
+        again = constrained_acceleration(robot, q, v, np.zeros(robot.nu), declared, stabilization=feedback)
+        fresh = [copy(constraint) for constraint in declared]
+        once = constrained_acceleration(robot, q, v, np.zeros(robot.nu), fresh, stabilization=feedback)
+        assert np.array_equal(again.a, once.a) and np.array_equal(again.lam, once.lam)
+        here, bound = Dynamics.at(robot, q, v), ConstraintSet.bind(robot, q, declared)
+        held = [m for m in bound.members if m.declaration.has_open_target]
+        assert held and all(np.abs(member.phi(here)).max() < 1e-12 for member in held)
+    fixed = [PointAnchor("1", a, (0.1, 0.2, 0.3), point_b=(0.0, 0.0, 0.0))]
+    assert ConstraintSet.bind(robot, q, fixed) is ConstraintSet.bind(robot, robot.neutral(), fixed)
+
+
+def test_a_frame_that_is_moved_counts_in_the_next_call() -> None:
+    """Of a declaration that was bound before: its placements are Pinocchio's, which anybody can change."""
+    robot, q = double_pendulum(), np.array([0.9, -1.4])
+    tip, place = robot.model.frames[robot.model.nframes - 1].name, np.array([0.1, 0.2, 0.3])
+    weld = FrameAnchor("weld", tip, pin.SE3.Identity(), "world", pin.SE3.Identity())
+    before = constraint_system(robot, q, np.zeros(2), [weld]).phi
+    weld.placement_b.translation = place
+    after = constraint_system(robot, q, np.zeros(2), [weld]).phi
+    there = FrameAnchor("weld", tip, pin.SE3.Identity(), "world", pin.SE3(np.eye(3), place))
+    assert np.array_equal(after, constraint_system(robot, q, np.zeros(2), [there]).phi)
+    assert np.abs(after - before).max() > 0.1
+
+
 def test_moving_anchor_moves_the_foot_of_a_pendulum() -> None:
     """A point that is anchored to a moving point follows it: the tip of the pendulum oscillates as prescribed."""
     robot = double_pendulum()
@@ -350,6 +412,21 @@ def test_subclass_that_says_neither_name_nor_rows_is_refused() -> None:
 def test_bad_declarations_are_refused(bad) -> None:  # type: ignore[no-untyped-def]
     """What makes no sense is refused where it enters, with our own exception."""
     with pytest.raises(ConstrainedSimError):
+        bad()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: PointContact("c", "world", (0.0, 0.0, 0.0)),
+        lambda: PointAnchor("c", "world", (0.0, 0.0, 0.0)),
+        lambda: FrameAnchor("c", "world", np.eye(4)),
+        lambda: PointDistance("c", "world", distance=1.0),
+    ],
+)
+def test_nothing_is_between_the_world_and_itself(bad) -> None:  # type: ignore[no-untyped-def]
+    """What could never act is refused, and the refusal says what has to be named in the world's place."""
+    with pytest.raises(InvalidValue, match=r"of .* 'c': got .*world.*, allowed: a link of the robot"):
         bad()
 
 

@@ -619,8 +619,13 @@ def test_unsolved_problem_is_told_or_refused():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         motion(1e-10).check_contacts()
-    with pytest.warns(InexactContact, match=r"5e-07.*contact_tolerance"):
+    with pytest.warns(InexactContact, match=r"below 1e-06.*contact_tolerance"):
         motion(5e-7).check_contacts(OPTIONS.tolerable)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for residual in (5e-7, 2e-7, 4e-6, 3e-7):
+            motion(residual).check_contacts(OPTIONS.tolerable)
+    assert [warning.message.residual for warning in told] == [5e-7, 4e-6]  # once for each power of ten
     for residual, tolerable in ((5e-7, 0.0), (2e-5, OPTIONS.tolerable), (np.nan, OPTIONS.tolerable)):
         with pytest.raises(ContactNotSolved):
             motion(residual).check_contacts(tolerable)

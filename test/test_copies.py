@@ -22,7 +22,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.solvers import SOLVERS
 from constrained_sim.steppers import substep_runner
 
-COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda original: pickle.loads(pickle.dumps(original))}
+COPIES = {"copy": copy.copy, "deepcopy": copy.deepcopy, "pickle": lambda original: pickle.loads(pickle.dumps(original))}
 every_copy = pytest.mark.parametrize("copied", COPIES.values(), ids=COPIES)
 
 FALLING = """<robot name="stone"><link name="stone">

@@ -478,7 +478,6 @@ def test_cassie_is_what_the_file_says():
     for element in model.findall("link"):
         x, y, z, *rpy = (float(word) for word in element.findtext("pose").split())
         expected = pin.SE3(pin.rpy.rpyToMatrix(*rpy), np.array([x, y, z])).homogeneous
-        expected[2, 3] -= 1.01  # the free-flyer begins at the origin, the file's pelvis 1.01 m above it
         np.testing.assert_allclose(placement(robot, robot.neutral(), element.get("name")), expected, atol=1e-12)
 
 

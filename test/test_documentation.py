@@ -12,7 +12,6 @@ from mechanisms import ROOT
 
 from constrained_sim import CONSTRAINTS, LAWS, SENSORS
 from constrained_sim.cli.app import app
-from constrained_sim.config import NodeOptions, SimulationOptions
 from constrained_sim.exceptions import (
     ConfigError,
     InexactContact,
@@ -21,6 +20,7 @@ from constrained_sim.exceptions import (
     NothingCollides,
     UnknownName,
 )
+from constrained_sim.options import NodeOptions, SimulationOptions
 
 sys.path.append(str(ROOT / "docs" / "extensions"))
 

@@ -35,6 +35,7 @@ from constrained_sim import (
     Baumgarte,
     Collisions,
     Compliant,
+    FrameAnchor,
     JointCoupling,
     JointLimit,
     Plane,
@@ -43,6 +44,8 @@ from constrained_sim import (
     Robot,
     Simulator,
     Sticking,
+    assemble,
+    constraint_system,
 )
 from constrained_sim.exceptions import InvalidValue, NotSupported
 from constrained_sim.solvers import make_solver
@@ -545,6 +548,25 @@ def test_contact_that_lies_deep_and_sinks_on_slowly_while_its_body_tips_away_fro
     assert result.contact_forces["near"].normal_force == pytest.approx(mass * GRAVITY, rel=1e-9)
 
 
+@pytest.mark.parametrize("gap", [0.0, 1e-12, 3e-10, 5e-9])
+def test_contact_that_is_about_to_touch_takes_part_in_an_impact(gap: float) -> None:
+    """Of the other end of a plank, which that impact turns down: both ends stop at once, as with no gap."""
+    half, height, mass, inertia, speed = 0.2, 0.1, 2.0, 1e-3, 1.0
+    ends = [PointContact(name, "body", (x, 0.0, -height)) for name, x in (("lying", -half), ("falling", half))]
+    robot = planar(mass, inertia)
+    tilt, rate = gap / (2.0 * half), (speed - 3e-5) / (2.0 * half)
+    z = half * np.sin(tilt) + height * np.cos(tilt)
+    v = [0.0, -0.5 * (speed + 3e-5), rate]
+    sim = Simulator(robot, ends, q=robot.configuration({"z": z, "turn": tilt}), v=v, dt=1e-3, **EVENTS)
+    kinetic = sim.kinetic_energy()
+    result = sim.step()
+    first, *others = result.impacts
+    assert first.energy_lost == pytest.approx(kinetic, rel=1e-12)
+    assert np.abs(first.v_plus).max() < 1e-12
+    assert sum(impact.energy_lost for impact in others) <= mass * GRAVITY * gap  # of the end that falls by the gap
+    assert np.abs(sim.state.v).max() < 1e-12
+
+
 @pytest.mark.parametrize("dt", [1e-3, 2e-2])
 @pytest.mark.parametrize("depth", [1e-4, 1e-2, 0.1])
 @pytest.mark.parametrize("rate", [10.0, 100.0])
@@ -628,6 +650,61 @@ def test_box_that_slides_and_turns_on_four_corners(stepper: str, dt: float, tole
     if dt <= 1e-3:
         found = np.array([contact.force for contact in result.contact_forces.values()])
         assert found == pytest.approx(forces(middle)[1], abs=1e-4)
+
+
+def least_norm_at_rest(robot: Robot, q: np.ndarray, efforts: np.ndarray, constraints: list) -> np.ndarray:
+    """Return the forces of least norm of all rows that balance a robot at rest, by the pseudoinverse."""
+    at_rest = constraint_system(robot, q, np.zeros(robot.nv), constraints)
+    return np.linalg.pinv(at_rest.J.T) @ (at_rest.h - efforts)
+
+
+def test_a_closed_loop_that_rests_on_a_contact() -> None:
+    """Its pins and the contact share the load by least norm of all forces, mean and end of a long step alike."""
+    robot = Robot.from_urdf("package://constrained_sim/urdf/four_bar.urdf", actuated_joints=["crank"])
+    pinned = PointAnchor("pin", "coupler_rod", (0, 0, 0.3), "rocker_rod", (0, 0, 0.25), normals=[(1, 0, 0), (0, 0, 1)])
+    q = assemble(robot, robot.configuration({"crank": 0.0, "coupler": 1.05, "rocker": -0.08}), [pinned]).q
+    height = point_of(robot, q, "coupler_rod", (0, 0, 0.15))[2] - 0.03
+    rest = PointContact("rest", "coupler_rod", (0, 0, 0.15), surface=Plane((0, 0, 1), height), friction=0.6)
+    sim = simulator(robot, q, None, [pinned, rest], dt=0.01, **EVENTS)
+    sim.run(1.5, lambda t, q, v: [0.1])
+    result = sim.step([0.1])
+    expected = least_norm_at_rest(robot, sim.state.q, np.array([0.1, 0, 0]), [pinned, rest])
+    assert result.lam == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("lean", [0.0, 0.4])
+def test_a_weld_and_four_corners_bear_a_block_together(lean: float) -> None:
+    """A weld takes all motion from the corners: what is left of it is rounding, and tells no forces."""
+    normal = np.array([-np.sin(lean), 0.0, np.cos(lean)])
+    q = np.concatenate([0.05 * normal, tilted(-lean)])
+    constraints = [FrameAnchor("weld", "block"), *corners(friction=0.9, surface=Plane(normal))]
+    sim = simulator(block(), q, None, constraints, dt=0.01, **EVENTS)
+    for _ in range(3):
+        lam = sim.step().lam
+    assert lam == pytest.approx(least_norm_at_rest(sim.robot, q, np.zeros(6), constraints), abs=1e-9)
+
+
+def test_a_gear_at_its_stop_with_dry_friction() -> None:
+    """The stop, the gear and dry friction share an effort: the least of ``2 R^2 + f^2`` with ``2.5 R + f = tau``."""
+    slide = '<limit lower="-9" upper="9" effort="100" velocity="99"/>'
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="base"/>',
+            link("a", 2.0),
+            joint("driver", "prismatic", "base", "a", (1, 0, 0), more=slide + '<dynamics friction="2"/>'),
+            link("b", 0.7),
+            joint("driven", "prismatic", "base", "b", (1, 0, 0), more=slide),
+        ),
+        actuated_joints=["driver"],
+    )
+    gear, stop = JointCoupling("gear", "driven", "driver", 2.5), JointLimit("stop", "driven", upper=0.5)
+    q = robot.configuration({"driver": 0.2, "driven": 0.5})
+    sim = simulator(robot, q, None, [gear, stop], dt=0.01, **EVENTS)
+    result = [sim.step([7.0]) for _ in range(3)][-1]
+    share = 7.0 * 1.25 / (1.0 + 2.5 * 1.25)
+    assert np.abs(result.multipliers("stop")).max() == pytest.approx(share, rel=1e-12)
+    assert np.abs(result.multipliers("gear")) == pytest.approx([share], rel=1e-12)
+    assert np.abs(result.dry_friction).max() == pytest.approx(7.0 - 2.5 * share, rel=1e-12)
 
 
 def test_forces_inside_their_cones() -> None:

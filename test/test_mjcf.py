@@ -1,12 +1,13 @@
 """MJCF as MuJoCo means it: classes, frames, included files, inertia of geoms, efforts of actuators, equalities."""
 
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
 from mechanisms import inertia_of, linear_momentum, placement
 
-from constrained_sim import Collisions, JointCoupling, JointLimit, Plane, Robot, Simulator, assemble
-from constrained_sim.exceptions import ModelError
+from constrained_sim import Collisions, JointCoupling, JointLimit, Plane, Robot, Simulator, WorldObject, assemble
+from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
 
 UPRIGHT = (0, 0, 0.1, 0, 0, 0, 1)
 INERTIAL = '<inertial pos="0 0 0.1" mass="1" diaginertia="0.01 0.01 0.01"/>'
@@ -271,9 +272,41 @@ def test_several_bodies_in_the_world() -> None:
     assert any("mocap" in line for line in robot.ignored)
     assert placement(robot, robot.neutral(), "target").translation == pytest.approx([0, 0, 5])
     sim = Simulator(robot)
-    sim.run(0.1)
     joint = robot.joint_models["flies"]
+    assert sim.state.q[joint.idx_q :].tolist() == [1, 0, 2, 0, 0, 0, 1]
+    sim.run(0.1)
     assert sim.state.v[joint.idx_v + 2] == pytest.approx(-0.981, rel=1e-12)
+
+
+def test_what_floats_begins_where_the_file_places_it() -> None:
+    """Turned and nested too, as MuJoCo does; where the configuration says nothing else, and beside objects."""
+    first = '<body name="one" pos="1 2 3" euler="10 20 30"><freejoint/><geom size="0.1"/></body>'
+    second = '<body name="two" pos="-1 0 0.5"><joint name="flies" type="free"/><geom size="0.1"/></body>'
+    text = mjcf(f"<worldbody>{first}{second}</worldbody>")
+    robot = Robot.from_mjcf(text)
+    expected = mujoco.MjModel.from_xml_string(text).qpos0.reshape(2, 7)[:, [0, 1, 2, 4, 5, 6, 3]]
+    assert robot.neutral() == pytest.approx(expected.ravel(), abs=1e-15)
+    assert robot.configuration({}, base=[0, 0, 0, 0, 0, 0, 1])[7:].tolist() == expected[1].tolist()
+    beside = robot.with_objects([WorldObject.sphere("ball", 0.1, 1.0, pose=(5, 0, 0, 0, 0, 0, 1))])
+    assert beside.neutral()[:14] == pytest.approx(expected.ravel(), abs=1e-15)
+    assert beside.neutral()[14:].tolist() == [5, 0, 0, 0, 0, 0, 1]
+    placed = WorldObject("pair", robot, (0, 0, 9, 0, 0, 0, 1))
+    assert Simulator(Robot.from_mjcf(mjcf(hinge())).with_objects([placed])).state.q[1:4].tolist() == [0, 0, 9]
+
+
+def test_poses_of_what_does_not_float_are_refused() -> None:
+    """A pose is given for a free-flyer that there is, seven numbers; its quaternion need not be of unit length."""
+    model = Robot.from_mjcf(mjcf(hinge("", '<body name="c"><geom size="0.1"/></body>'))).model
+    free = Robot.from_mjcf(mjcf('<worldbody><body><freejoint name="f"/><geom size="0.1"/></body></worldbody>')).model
+    pose = (1.0, 0.0, 2.0, 0.0, 0.0, 0.0, 2.0)
+    assert Robot(free, (), True, free_poses={"f": pose}).neutral().tolist() == [1, 0, 2, 0, 0, 0, 1]
+    for given, poses, message in (
+        (model, {"j": pose}, "'j'.*JointModelFreeFlyer"),
+        (free, {"g": pose}, "'g'.*'?f'?"),
+        (free, {"f": pose[:3]}, "pose of joint 'f'"),
+    ):
+        with pytest.raises((InvalidValue, UnknownName), match=message):
+            Robot(given, (), free_poses=poses)
 
 
 def test_included_files(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -547,7 +580,6 @@ ODD = """<mujoco><compiler angle="radian" eulerseq="XYZ"/><default><default clas
 
 def test_mujoco_reads_the_same_robot() -> None:
     """Joint-space inertia, bias forces, springs and places of one odd robot, where the library mujoco is installed."""
-    mujoco = pytest.importorskip("mujoco")
     theirs, robot = mujoco.MjModel.from_xml_string(ODD), Robot.from_mjcf(ODD)
     data, rng = mujoco.MjData(theirs), np.random.default_rng(0)
     for _ in range(3):

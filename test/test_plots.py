@@ -14,6 +14,7 @@ from mechanisms import kinetic_energy, leg_config, mechanical_energy, solo12
 from constrained_sim import Collisions, Plane, Posture, Robot, Simulator, Trajectory, load_config
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.palette import COLOURS
 from constrained_sim.plots import from_bag
 from constrained_sim.plots.contact_status import status_of
 from constrained_sim.plots.figures import KINDS, make_figures
@@ -22,7 +23,7 @@ from constrained_sim.plots.joints import limit_text, view
 from constrained_sim.plots.limbs import Limbs, common_words
 from constrained_sim.plots.page import MOST_ROWS, Panel, split_pages, split_rows
 from constrained_sim.plots.recording import ContactSeries
-from constrained_sim.plots.style import COLOURS, STATUS_COLOURS, Span, line, spans, thinned
+from constrained_sim.plots.style import STATUS_SHADES, Span, line, spans, thinned
 from constrained_sim.shipped import shipped_robots
 
 OPEN, STICKING, SLIDING = ContactStatus
@@ -147,7 +148,7 @@ def luminance(colour: str) -> float:
 
 def test_shades_and_lines_can_be_told_apart_without_colour() -> None:
     """Flight, stick and slip fall in lightness; no two of 28 lines look the same."""
-    light = [luminance(STATUS_COLOURS[status]) for status in (OPEN, STICKING, SLIDING)]
+    light = [luminance(STATUS_SHADES[status]) for status in (OPEN, STICKING, SLIDING)]
     assert light[0] > light[1] + 0.05 and light[1] > light[2] + 0.03
     assert len({line(i) for i in range(4 * len(COLOURS))}) == 4 * len(COLOURS)
 

@@ -5,12 +5,6 @@ import pytest
 from mechanisms import double_pendulum, inertia_of, pseudo_kkt, random_state, random_tree, relative
 
 from constrained_sim import JointVelocity, Simulator
-from constrained_sim.constrained_dynamics import (
-    TreeInertia,
-    smallest_motion,
-    smallest_reduced_motion,
-    sticking_dynamics,
-)
 from constrained_sim.contact_solvers.reduced_rows import (
     expand_rows,
     expanded_diagonal,
@@ -20,9 +14,12 @@ from constrained_sim.contact_solvers.reduced_rows import (
 )
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws
+from constrained_sim.contact_solvers.smallest_motion import smallest_motion, smallest_reduced_motion
+from constrained_sim.contact_solvers.sticking_dynamics import sticking_dynamics
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.dynamics.tree import contract
 from constrained_sim.linalg.products import gram, largest_entry, matvec, vecdot, vecmat
+from constrained_sim.solvers.held_dynamics import TreeInertia
 from constrained_sim.solvers.held_rows import DIRECT, NULL_SPACE, RANGE_SPACE, hold_rows
 
 NO_ROLLING = no_rolling()

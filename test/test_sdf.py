@@ -63,6 +63,18 @@ def test_poses_are_relative_to_what_they_say(parts: str, position: list[float]) 
     assert placement(robot, robot.neutral(), "b").translation == pytest.approx(position, abs=1e-12)
 
 
+def test_a_floating_base_begins_where_the_file_places_it() -> None:
+    """The pose of the model and that of its root link in it; welded to the world, the root is there for good."""
+    pose = "<pose>1 2 3 0.1 0.2 0.3</pose>"
+    text = sdf(pose, link("a", "<pose>0.5 0 0 0 0 0</pose>"), link("b"), joint("k", "a", "b"))
+    free, fixed = Robot.from_sdf(text, floating_base=True), Robot.from_sdf(text)
+    turn = pin.rpy.rpyToMatrix(0.1, 0.2, 0.3)
+    for robot in (free, fixed):
+        found = placement(robot, Simulator(robot).state.q, "a")
+        assert found.translation == pytest.approx([1, 2, 3] + turn @ [0.5, 0, 0], abs=1e-12)
+        assert found.rotation == pytest.approx(turn, abs=1e-12)
+
+
 def test_axis_in_another_frame() -> None:
     """A vertical axis, given in a frame that is turned: gravity does not move the pendulum."""
     frame = '<frame name="f"><pose>0 0 0 1.5707963267948966 0 0</pose></frame>'

@@ -553,6 +553,30 @@ def test_sites_and_bodies_of_an_mjcf():
     np.testing.assert_allclose(wrench_on(robot, result, "arm"), [0, 0, 5.0 * GRAVITY, 0, 0, 0], atol=1e-12)
 
 
+@pytest.mark.parametrize("order", [("x", "y"), ("y", "x")])
+def test_a_body_with_two_joints_behind_the_cut_counts(order):
+    """A tool on two slides with springs: the mount carries its weight, and what accelerates it, at a moving point."""
+    axes, stiffness = {"x": "1 0 0", "y": "0 1 0"}, {"x": 30.0, "y": 50.0}
+    slides = "".join(
+        f'<joint name="{name}" type="slide" axis="{axes[name]}" stiffness="{stiffness[name]}"/>' for name in order
+    )
+    inertial = '<inertial pos="0 0 0" mass="{}" diaginertia="1 1 1"/>'.format
+    robot = Robot.from_mjcf(
+        f'<mujoco><worldbody><body name="arm">{inertial(2)}<body name="mount" pos="0 0 1">{inertial(1)}'
+        f'<body name="tool" pos="0.1 0 0">{slides}{inertial(5)}</body></body></body></worldbody></mujoco>'
+    )
+    v = [0.4 if name == "x" else -0.3 for name in order]
+    sim = Simulator(robot, q=robot.configuration({"x": 0.05, "y": 0.02}), v=v)
+    for _ in range(20):
+        result = sim.step()
+        a = dict(zip(order, result.a, strict=True))
+        at = dict(zip(order, result.middle.q, strict=True))
+        force = np.array([5.0 * a["x"], 5.0 * a["y"], 6.0 * GRAVITY])
+        torque = np.cross([0.1 + at["x"], at["y"], 0.0], force - [0.0, 0.0, GRAVITY])
+        np.testing.assert_allclose(wrench_on(robot, result, "mount"), [*force, *torque], atol=1e-12)
+    assert abs(a["x"]) > 0.1 and abs(a["y"]) > 0.1
+
+
 def test_links_of_an_sdf():
     """A fixed joint and a moving one: the same as those of the URDF of the same robot."""
     inertial = (

@@ -1,6 +1,7 @@
 """What a user of Simulator may rely on: adding, removing, applying, resetting, refusing, recording, repeating."""
 
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -40,6 +41,7 @@ from constrained_sim import (
 )
 from constrained_sim.exceptions import (
     DuplicateName,
+    FastJoints,
     InvalidValue,
     NonFiniteMotion,
     NonFiniteState,
@@ -988,3 +990,28 @@ def test_what_is_no_sequence_of_wrenches_is_refused(wrenches):
     with pytest.raises(InvalidValue, match="of Wrench"):
         sim.apply(wrenches if isinstance(wrenches, float) else [wrenches], 0.1)
     assert sim.steps == 0
+
+
+@pytest.mark.parametrize("name", ["q", "v", "contact_metod", "state"])
+def test_what_a_simulator_does_not_take_is_refused(name):
+    """What it does not have, or does not let be set, would be assigned in vain; subclasses may have their own."""
+    sim = Simulator(block())
+    with pytest.raises(AttributeError, match=name):
+        setattr(sim, name, np.zeros(7))
+
+    class Noting(Simulator):
+        """Keeps notes."""
+
+    noting = Noting(block())
+    noting.notes = ["begun"]
+    assert noting.notes == ["begun"]
+
+
+def test_warnings_point_at_the_line_of_the_user():
+    """Not at one of this package, whatever led there; and once for each line, not in each simulation."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            Simulator(double_pendulum(), dt=0.01, q=[0.3, 0.4], v=[0.0, 3000.0]).run(0.03)
+    assert [type(warning.message) for warning in told] == [FastJoints]
+    assert told[0].filename == __file__

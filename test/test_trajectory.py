@@ -1,6 +1,7 @@
 """Files of recorded runs: only what save wrote is read, and nothing is lost by writing."""
 
 import os
+import pickle
 import stat
 import zipfile
 
@@ -8,8 +9,8 @@ import numpy as np
 import pytest
 from mechanisms import leg, leg_config
 
-from constrained_sim import Simulator, Trajectory
-from constrained_sim.exceptions import InvalidValue
+from constrained_sim import JointVelocity, Simulator, Trajectory
+from constrained_sim.exceptions import InvalidValue, UnknownName
 
 
 @pytest.fixture
@@ -142,3 +143,53 @@ def test_a_saved_file_is_readable_as_any_other(tmp_path, run):
     run.save(tmp_path / "run.npz")
     (tmp_path / "plain").write_text("")
     assert stat.S_IMODE((tmp_path / "run.npz").stat().st_mode) == stat.S_IMODE((tmp_path / "plain").stat().st_mode)
+
+
+def test_a_name_that_is_not_there_is_refused_with_those_that_are(run):
+    """Of forces and multipliers by name, of a run, of its copy by a pickle, and of a step; as a KeyError too."""
+    step = Simulator(leg(), leg_config().constraints, q=leg_config().q).step()
+    for tables in (
+        run.contact_forces,
+        run.multipliers,
+        pickle.loads(pickle.dumps(run)).multipliers,
+        step.contact_forces,
+    ):
+        with pytest.raises(KeyError, match=r"'fot'.*foot") as refusal:
+            tables["fot"]
+        assert isinstance(refusal.value, UnknownName)
+        assert tables.get("fot") is None and "fot" not in tables
+
+
+def test_a_pickle_has_the_setup_if_it_can(run):
+    """All numbers go; functions that no pickle holds stay behind, and with them what was simulated."""
+    driven = Simulator(leg(), [JointVelocity("drive", "hip", lambda t: (0.1 * t, 0.1))]).run(0.01)
+    for trajectory in (run, driven):
+        again = pickle.loads(pickle.dumps(trajectory))
+        assert (again.setup is None) == (trajectory is driven)
+        np.testing.assert_array_equal(again.q, trajectory.q)
+        assert again.multipliers.keys() == trajectory.multipliers.keys()
+    assert driven.setup.constraints[0].name == "drive"
+
+
+class Stopped(Exception):
+    """What a controller of the test raises."""
+
+
+@pytest.mark.parametrize("ending", [Stopped, KeyboardInterrupt])
+def test_what_ends_a_run_early_has_the_run_until_then(ending):
+    """The steps that were done are those of a whole run, and the simulator stands at the end of them."""
+    config = leg_config()
+    sim, whole = config.simulator(), config.simulator().run(0.05, lambda t, q, v: np.array([0.3, -0.2]))
+
+    def controller(t, q, v):
+        if t > 0.0305:
+            raise ending
+        return np.array([0.3, -0.2])
+
+    with pytest.raises(ending) as stopped:
+        sim.run(0.05, controller)
+    done = stopped.value.trajectory
+    assert len(done.t) == 31
+    np.testing.assert_array_equal(done.q, whole.q[:31])
+    np.testing.assert_array_equal(done.q[-1], sim.state.q)
+    assert done.setup.robot is sim.robot

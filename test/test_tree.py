@@ -7,19 +7,9 @@ from mechanisms import solo12
 
 from constrained_sim import Robot
 from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.dynamics.tree import (
-    bias_forces,
-    contract,
-    find_axes,
-    find_bodies,
-    inertia,
-    move,
-    place,
-    pose_of,
-    potential_energy,
-    shift_base_to_com,
-    tree_of,
-)
+from constrained_sim.dynamics.tree import contract, pose_of, tree_of
+from constrained_sim.dynamics.tree_dynamics import bias_forces, find_bodies, inertia, potential_energy
+from constrained_sim.dynamics.tree_kinematics import find_axes, move, place, shift_base_to_com
 from constrained_sim.linalg.inertia_factor import factor_inertia
 
 JOINTS = (

@@ -140,6 +140,7 @@ def test_an_object_is_pushed_by_the_page(boxes, browser):
         choose(tab, "link", "lying/body")
         set_number(tab, "x [N]", 60)
         tab.get_by_role("button", name="Push").click()
+        tab.wait_for_timeout(500)  # [ms] what clicks call may come in another order
         for steps in range(1, 4):
             tab.get_by_role("button", name="Step", exact=True).click()
             wait_until(lambda steps=steps: sim.steps == steps and page.source.frame().t == sim.state.t)

@@ -18,6 +18,7 @@ from constrained_sim import (
     Wrench,
 )
 from constrained_sim.config import read_config
+from constrained_sim.exceptions import InvalidValue
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.ros.world import Period, World
 
@@ -143,6 +144,21 @@ def test_joint_limits_come_and_go_with_objects():
         reset(world, keep_constraints=keep)
         assert names(world.sim.constraints) == before
     assert world.advance() is not None
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_constraint_on_what_a_reset_takes_away_is_named(enabled):
+    """It cannot be kept without the object: the refusal says so, and that keeping both, or removing it, is the way."""
+    world = world_of()
+    world.change_objects([hinged("door")])
+    world.sim.add(PointAnchor("latch", "door/leaf", (0.3, 0.0, 0.0)), enabled=enabled)
+    q, v = world.configured.q, world.configured.v
+    with pytest.raises(InvalidValue, match=r"keep_constraints, with 'latch' .* keep_objects: true, or once 'latch'"):
+        world.reset(q, v, keep_time=False, keep_constraints=True, keep_objects=False)
+    reset(world, keep_constraints=True)
+    world.sim.remove("latch")
+    world.reset(q, v, keep_time=False, keep_constraints=True, keep_objects=False)
+    assert world.config.robot.objects == ()
 
 
 def test_wrenches_of_a_period_have_the_moments_of_its_steps():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrained_sim.collision.shapes import mesh_path
+from constrained_sim.collision.robot_shapes import mesh_path
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import ModelError, listed
 from constrained_sim.robot import Robot

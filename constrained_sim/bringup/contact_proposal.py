@@ -10,7 +10,8 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.bringup.sole import FLAT, Points, Sole, assumed_sole, has_area, sole_of
-from constrained_sim.collision.shapes import Shape, robot_shapes
+from constrained_sim.collision.robot_shapes import robot_shapes
+from constrained_sim.collision.shapes import Shape
 from constrained_sim.constraints import PointContact
 from constrained_sim.descriptions import CollisionElement
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at

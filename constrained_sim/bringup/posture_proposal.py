@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pinocchio as pin
-from scipy.optimize import least_squares
+import scipy
 
 from constrained_sim.assembly import assemble
 from constrained_sim.bringup.contact_proposal import ROOT, propose_contacts
@@ -152,7 +152,7 @@ class _Legs:
                 first[index] = bend * (1.0, -2.0, 1.0)[place]
         first = np.clip(first, self._lower + 1e-6, self._upper - 1e-6)[self._moves]
         bounds = self._lower[self._moves], self._upper[self._moves]
-        result = least_squares(self._residuals, first, bounds=bounds, xtol=1e-10, ftol=1e-10)
+        result = scipy.optimize.least_squares(self._residuals, first, bounds=bounds, xtol=1e-10, ftol=1e-10)
         return float(result.cost), self._at(result.x)
 
     def _at(self, x: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial import ConvexHull, QhullError
+import scipy
 
 from constrained_sim.validation import Array
 
@@ -114,8 +114,8 @@ def _direction(foot: Points) -> Array:
     Straight down where nothing that is large looks down.
     """
     try:
-        hull = ConvexHull(foot.places)
-    except (QhullError, ValueError):  # all in one plane, or too few
+        hull = scipy.spatial.ConvexHull(foot.places)
+    except (scipy.spatial.QhullError, ValueError):  # all in one plane, or too few
         return _across_line(foot.places)
     if foot.radii.any():
         return DOWN

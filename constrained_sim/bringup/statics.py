@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import lsq_linear
+import scipy
 
 from constrained_sim.bringup.ground import checked_contacts
 from constrained_sim.bringup.held_rows import held_rows
@@ -197,5 +197,5 @@ def _sum_of_edges(robot: Robot, statics: _Statics, cone: Array) -> Array:
     size = np.vstack([np.eye(free, len(rows)), np.hstack([np.zeros((count, free)), cone.T])])
     A = np.vstack([EQUILIBRIUM * rows.T, size, 1e-3 * np.eye(len(rows))])
     b = np.concatenate([EQUILIBRIUM * statics.b, np.zeros(len(size) + len(rows))])
-    x = lsq_linear(A, b, (lower, upper), method="bvls" if len(rows) < 200 else "trf").x
+    x = scipy.optimize.lsq_linear(A, b, (lower, upper), method="bvls" if len(rows) < 200 else "trf").x
     return np.concatenate([x[:free], x[free:] @ cone])

@@ -15,9 +15,10 @@ from constrained_sim.campaign.push import in_order
 from constrained_sim.campaign.sampling import generator
 from constrained_sim.campaign.study import Inputs, Study
 from constrained_sim.compilation.background import BACKGROUND
-from constrained_sim.config import Config, control_steps, read_config
+from constrained_sim.config import Config, read_config
 from constrained_sim.config_sections import make_robot
 from constrained_sim.linalg.blas_threads import single_threaded_blas
+from constrained_sim.nanoseconds import control_steps
 from constrained_sim.robot import Robot
 from constrained_sim.trajectory import Trajectory
 

@@ -16,6 +16,7 @@ from constrained_sim.campaign.results import Results
 from constrained_sim.campaign.statistics import Correlation, partial_rank_correlations
 from constrained_sim.campaign.table import trajectory_file
 from constrained_sim.optional import optional
+from constrained_sim.palette import BLUE, VERMILION
 from constrained_sim.validation import Array
 from constrained_sim.whole_file import write_texts
 
@@ -27,8 +28,7 @@ code { background: #eee; padding: .1rem .3rem; } img { max-width: 100%; } .weak 
 dt { margin-top: .6rem; } dt:target { font-weight: bold; } dd { margin: 0; overflow-wrap: anywhere; }
 """
 
-PASSED, FAILED = "#0072b2", "#d55e00"
-"""Colours that colour-blind people can tell apart."""
+PASSED, FAILED = BLUE, VERMILION
 
 SIGNIFICANT = 0.01
 """Probability above which a correlation may be by chance."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 
 import typer
 
@@ -18,7 +19,7 @@ from constrained_sim.cli.recover import recover_command
 from constrained_sim.cli.replay import replay_command
 from constrained_sim.cli.report import report_command
 from constrained_sim.cli.run import run_command
-from constrained_sim.cli.texts import EXIT_CODES, FAILED, say
+from constrained_sim.cli.texts import EXIT_CODES, FAILED, SAID, say, say_once
 from constrained_sim.cli.version import version_command
 from constrained_sim.cli.view import view_command
 from constrained_sim.cli.why import why_command
@@ -51,7 +52,9 @@ app.command("version", epilog=EXIT_CODES)(version_command)
 
 
 def main() -> None:
-    """Run the command line; what this package refuses is one line on the standard error stream."""
+    """Run the command line; what this package refuses or warns of is one line on the standard error stream."""
+    SAID.clear()
+    warnings.showwarning = lambda message, *_: say_once(message)
     try:
         app(prog_name="constrained_sim")
     except ConstrainedSimError as error:

@@ -35,7 +35,7 @@ def film_command(
     from constrained_sim.viewer.film import FilmOptions, film
     from constrained_sim.viewer.recording_panel import Recording
 
-    check_film("output", output)
+    check_film("OUTPUT", output)
     shown = source_of(str(source), robot)
     if not isinstance(shown, Recording):
         raise ConfigError(

@@ -16,13 +16,14 @@ class Kind(StrEnum):
     steppers = "steppers"
     laws = "laws"
     constraints = "constraints"
+    integrators = "integrators"
 
 
 def list_command(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     as_json: Json = False,
 ) -> None:
-    """List the robots of the package and what their controllers do; or solvers, steppers, contact laws, constraints.
+    """List robots of the package with what their controllers do; or solvers, steppers, integrators, laws, constraints.
 
     Examples:
         $ constrained_sim list robots

@@ -24,19 +24,19 @@ def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None, fi
     """
     writers: list[Write] = []
     if output is not None:
-        check_output("output", output, (".npz",))
+        check_output("--output", output, (".npz",))
         writers.append(lambda trajectory, config: trajectory.save(output))
     if plot is not None:
-        check_picture("plot", plot)
+        check_picture("--plot", plot)
         writers.append(lambda trajectory, config: _plot(trajectory, plot))
     if bag is not None:
-        check_output("bag", bag, ())
+        check_output("--bag", bag, ())
         if bag.exists():
             raise ConfigError(f"--bag: {str(bag)!r} is there already, allowed: a new directory")
         optional("rosbags", "--bag")
         writers.append(lambda trajectory, config: _record(trajectory, config, bag))
     if film is not None:
-        check_film("film", film)
+        check_film("--film", film)
         writers.append(lambda trajectory, config: _film(trajectory, film))
     return writers
 
@@ -84,11 +84,11 @@ def check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
         ConfigError: a directory, or no folder to put it in.
     """
     if suffixes and path.suffix not in suffixes:
-        raise wrong_use(f"--{option}", f"got {str(path)!r}, allowed: a file that ends in {', '.join(suffixes)}")
+        raise wrong_use(option, f"got {str(path)!r}, allowed: a file that ends in {', '.join(suffixes)}")
     if path.is_dir() and suffixes:
-        raise ConfigError(f"--{option}: {str(path)!r} is a directory")
+        raise ConfigError(f"{option}: {str(path)!r} is a directory")
     if not path.absolute().parent.is_dir():
-        raise ConfigError(f"--{option}: there is no directory {str(path.absolute().parent)!r}")
+        raise ConfigError(f"{option}: there is no directory {str(path.absolute().parent)!r}")
 
 
 def _plot(trajectory: Trajectory, path: Path) -> None:

@@ -42,13 +42,13 @@ def plot_command(
     from constrained_sim.testing.simulated_robot import read_parameters
 
     pictures = output or beside(source, ".pdf")
-    check_picture("output", pictures)
+    check_picture("--output", pictures)
     if unknown := [name for name in kind or () if name not in KINDS]:
         raise wrong_use("--kind", f"got {unknown[0]!r}, allowed: {', '.join(KINDS)}")
     recording = read(source, read_parameters(find_robot(robot), {}) if robot else None)
     for note in recording.notes:
         say(note)
-    files = [str(file) for file in write_figures(recording, pictures, kind or KINDS)]
+    files = [str(file) for file in write_figures(recording, pictures, dict.fromkeys(kind or KINDS))]
     if as_json:
         write_json({"source": str(source), "pictures": files})
     else:

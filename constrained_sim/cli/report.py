@@ -30,7 +30,7 @@ def report_command(
     from constrained_sim.testing.simulated_robot import read_parameters
 
     page = output or beside(bag, ".html")
-    check_output("output", page, (".html",))
+    check_output("--output", page, (".html",))
     optional("plotly", "a report")
     write_report(bag, page, read_parameters(find_robot(robot), {}) if robot else None)
     if as_json:

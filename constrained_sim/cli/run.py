@@ -1,12 +1,13 @@
 """`constrained_sim run`: simulates what a parameter file describes, without ROS."""
 
+import contextlib
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from constrained_sim.cli.texts import Json, say, write_json
+from constrained_sim.cli.texts import Json, say, say_once, write_json
 
 if TYPE_CHECKING:
     from constrained_sim.config import Config
@@ -50,12 +51,14 @@ def run_command(
     config = read_parameters(file, read_assignments(assignments))
     law = controller_of(controller, file, config)
     outputs = checked_outputs(output, plot, bag)
-    sim = config.simulator()
+    with _quiet():
+        sim = config.simulator()
     for note in _notes(config):
-        say(note)
+        say_once(note)
     begin = time.monotonic()
     try:
-        trajectory = sim.run(duration, law, config.node.control_period or None, progress=not as_json)
+        with _quiet():
+            trajectory = sim.run(duration, law, config.node.control_period or None, progress=not as_json)
     except KeyboardInterrupt:
         say(f"interrupted at {sim.state.t:g} s of {duration:g} s{', nothing is written' if outputs else ''}")
         raise
@@ -64,6 +67,16 @@ def run_command(
         write(trajectory, config)
     summary = _summary(trajectory, config, seconds, file, [path for path in (output, plot, bag) if path])
     write_json(summary) if as_json else _print(summary)
+
+
+def _quiet() -> "contextlib.AbstractContextManager[None]":
+    """Return a context in which NumPy says nothing of overflows, of a controller's neither.
+
+    What is not finite is refused by name.
+    """
+    import numpy as np
+
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _notes(config: "Config") -> list[str]:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from constrained_sim.cli import INTERRUPTED
+from constrained_sim.exceptions import Explained
 
 FAILED = 1
 DIFFERS = 3
@@ -18,12 +19,23 @@ EXIT_CODES = (
     f"{INTERRUPTED} interrupted."
 )
 
+SAID: set[str] = set()
+"""What this run of a command has written once."""
+
 Json = Annotated[bool, typer.Option("--json", help="Write the result as JSON, and nothing else, to standard output.")]
 
 
 def say(text: str) -> None:
     """Write a line for the user to the standard error stream."""
     print(f"constrained_sim: {text}", file=sys.stderr, flush=True)
+
+
+def say_once(note: str | Warning) -> None:
+    """Write a line as :func:`say` does, unless it has been written, as a note or as a warning."""
+    text = note.message if isinstance(note, Explained) else str(note)
+    if text not in SAID:
+        SAID.add(text)
+        say(str(note))
 
 
 def wrong_use(option: str, text: str) -> typer.BadParameter:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from constrained_sim.collision.shapes import robot_shapes
+from constrained_sim.collision.robot_shapes import robot_shapes
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array

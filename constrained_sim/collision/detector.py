@@ -11,10 +11,15 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.collision import manifold
-from constrained_sim.collision.narrow_phase import contact_request, find_contact_points
+from constrained_sim.collision.narrow_phase import SearchRange, find_contact_points
+from constrained_sim.collision.nearest import contact_request
 from constrained_sim.collision.passing import is_passed
+from constrained_sim.collision.placed_shape import PlacedShape
+from constrained_sim.collision.rims import CylinderRims, place_rims
+from constrained_sim.collision.robot_shapes import robot_shapes, scene_shape
 from constrained_sim.collision.scene import SceneBody, checked_scene
-from constrained_sim.collision.shapes import NO_LINE, Feature, Shape, robot_shapes, scene_shape
+from constrained_sim.collision.shape_features import NO_LINE, Feature
+from constrained_sim.collision.shapes import Shape
 from constrained_sim.constraints.point_contact import BoundContact, ContactProperties, PointContact
 from constrained_sim.contact.features import UNDIRECTED, NormalOwner
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
@@ -25,7 +30,7 @@ from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, flag, items, names, number, path
 
 FORESIGHT = 2.5
-"""Way of the fastest body in a step, in whose reach everything is watched: two may meet, and speeds grow."""
+"""How many times the horizon motion is foreseen: two bodies may approach each other, and speeds grow."""
 
 Found = tuple[BoundContact, float]
 """A contact and its gap [m]: ``n . (p - p_other) - radius - other_radius``, negative where bodies penetrate."""
@@ -130,10 +135,11 @@ class CollisionDetector:
     """Detects where one robot is near a scene, or itself, as contacts with the properties of a :class:`Collisions`.
 
     Against a plane every shape is exact: a sphere and the ends of a capsule as spheres, boxes and convex hulls by their
-    vertices, cylinders by the lowest points of their rims. Of other pairs, world-aligned bounding boxes are compared
-    first; then coal's GJK and EPA give the direction of least distance. Where a flat face is what touches, the other
-    body's points over it do, each with its own gap; where a straight edge or axis lies along another, both ends of what
-    they share; else the nearest points. A pair at rest has eight at most.
+    vertices, cylinders by the lowest points of their rims and three more around each. Of other pairs, world-aligned
+    bounding boxes are compared first; then :mod:`~constrained_sim.collision.nearest` gives the direction of least
+    distance. Where a flat face is what touches, the other body's points over it do, each with its own gap; where a
+    straight edge or axis lies along another, both ends of what they share; else the nearest points. A pair at rest has
+    eight at most.
     """
 
     def __init__(self, collisions: Collisions, robot: Robot) -> None:
@@ -153,15 +159,19 @@ class CollisionDetector:
         self._request, self._gravity = contact_request(), float(np.linalg.norm(robot.gravity))
         self._properties: dict[float, ContactProperties] = {}
         self._on_planes: dict[tuple[str, bytes], BoundContact] = {}
+        self._of_pairs: dict[tuple[str, bytes], list[BoundContact]] = {}
 
     def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot], dict[str, Any]]:
         """Return how it is unpickled: coal's geometry is loaded anew."""
-        return CollisionDetector, (self.collisions, self.robot), {"_on_planes": self._on_planes}
+        known = {"_on_planes": self._on_planes, "_of_pairs": self._of_pairs}
+        return CollisionDetector, (self.collisions, self.robot), known
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CollisionDetector:
-        """Return a detector of its own that shares the geometry, which never changes."""
+        """Return a detector of its own that shares the geometry, but what moves with the rims of cylinders."""
         other = object.__new__(CollisionDetector)
-        vars(other).update(vars(self), _request=contact_request(), _on_planes=copy.deepcopy(self._on_planes, memo))
+        known = {name: copy.deepcopy(vars(self)[name], memo) for name in ("_on_planes", "_of_pairs")}
+        rims = self._shape_points._replace(points=self._shape_points.points.copy()), self._circles.copy()
+        vars(other).update(vars(self), _request=contact_request(), _shape_points=rims[0], _circles=rims[1], **known)
         return other
 
     def _stack(self) -> None:
@@ -182,7 +192,7 @@ class CollisionDetector:
         indices = [index for index, shape in enumerate(shapes) if shape.is_cylinder]
         cylinders = np.array(indices, dtype=np.int64)
         axes = self._rotations[cylinders]
-        self._rims = manifold.CylinderRims(
+        self._rims = CylinderRims(
             starts[cylinders],
             self._joints[cylinders],
             np.array([shapes[index].cap_centers for index in indices]).reshape(-1, 2, 3),
@@ -226,19 +236,21 @@ class CollisionDetector:
         Or up to what the fastest body might do in a while: nothing that is hit within the `horizon` [s] may be missed.
         Among many points of one body near a plane, those count as the nearest that will be after `horizon` [s], at the
         velocity of the last :meth:`Dynamics.update`: else a body that falls flat would sink the points that were passed
-        over. A point of the robot that touched the same plane in the last call is the same object again.
+        over. What touched in the same way in the last call is the same object again: bodies at rest cost less.
         """
-        margin = max(self.collisions.margin, FORESIGHT * horizon * self._largest_speed(dynamics))
-        found = [pair for name in self._planes for pair in self._of_plane(name, dynamics, horizon, margin)]
+        lookahead, request = FORESIGHT * horizon, self._request
+        request.security_margin = max(self.collisions.margin, lookahead * self._largest_speed(dynamics))
+        within = SearchRange(request, horizon, lookahead, self._gravity)
+        found = [pair for name in self._planes for pair in self._of_plane(name, dynamics, within)]
         self._on_planes = {_place(contact.name, contact.offset): contact for contact, _ in found}
         if len(self._pairs):
-            self._request.security_margin = margin
             placements = dynamics.placements
             near = manifold.near_pairs(
-                self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, margin
+                self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, within.margin
             )
+            known, self._of_pairs = self._of_pairs, {}
             for i, j in self._pairs[near]:
-                found += self._of_solids(self._shapes[i], self._shapes[j], dynamics, horizon)
+                found += self._of_solids(self._shapes[i], self._shapes[j], dynamics, within, known)
         return [contact for contact, _ in found], np.array([gap for _, gap in found])
 
     def _largest_speed(self, dynamics: Dynamics) -> float:
@@ -246,14 +258,12 @@ class CollisionDetector:
         speeds = np.linalg.norm(dynamics.velocities[self._joints], axis=2)
         return float((speeds[:, 0] + speeds[:, 1] * self._arms).max(initial=0.0))
 
-    def _of_plane(self, name: str, dynamics: Dynamics, horizon: float, margin: float) -> Iterator[Found]:
+    def _of_plane(self, name: str, dynamics: Dynamics, within: SearchRange) -> Iterator[Found]:
         """Yield the contacts of all shapes of the robot with a plane."""
-        plane, points, placements = self._planes[name], self._shape_points, dynamics.placements
-        normal = np.asarray(plane.normal)
-        velocities, ahead = dynamics.velocities, (FORESIGHT * horizon, self._gravity)
-        manifold.place_rims(
-            self._rims, placements, velocities, (normal, plane.offset), ahead, points.points, self._circles
-        )
+        plane, points, margin, horizon = self._planes[name], self._shape_points, within.margin, within.horizon
+        placements, velocities, normal = dynamics.placements, dynamics.velocities, np.asarray(plane.normal)
+        surface, fall = (normal, plane.offset), (within.lookahead, within.gravity)
+        place_rims(self._rims, placements, velocities, surface, *fall, points.points, self._circles)
         places, gaps = manifold.near_plane(points, placements, velocities, normal, plane.offset, margin, horizon)
         for index in np.flatnonzero(places[:, 0] >= 0):
             for i, (place, gap) in enumerate(zip(places[index].tolist(), gaps[index].tolist(), strict=True)):
@@ -280,34 +290,60 @@ class CollisionDetector:
         cylinder, cap = divmod(int(circle), 2)
         return Feature(rims.middles[cylinder, cap], line=rims.axes[cylinder], rim=float(rims.radii[cylinder]))
 
-    def _of_solids(self, first: Shape, second: Shape, dynamics: Dynamics, horizon: float) -> list[Found]:
-        """Return the contacts of two solids, but those of features that pass each other within the `horizon` [s]."""
-        here, there = dynamics.placements[first.joint], dynamics.placements[second.joint]
-        hits = find_contact_points(first, here, second, there, self._request)
-        ahead = FORESIGHT * horizon
-        hits = [hit for hit in hits if not is_passed(hit, first, second, dynamics, ahead)]
+    def _of_solids(
+        self,
+        first: Shape,
+        second: Shape,
+        dynamics: Dynamics,
+        within: SearchRange,
+        known: Mapping[tuple[str, bytes], list[BoundContact]],
+    ) -> list[Found]:
+        """Return the contacts of two solids, but those of features that pass each other while they are foreseen.
+
+        Those that are `known` from the last call are the same objects.
+        """
+        one, two = PlacedShape.of(first, dynamics), PlacedShape.of(second, dynamics)
+        hits = [hit for hit in find_contact_points(one, two, within) if not is_passed(hit, one, two, within.lookahead)]
         if not hits:
             return []
-        properties, pair, link = self._properties_of(first, second), f"{first.name}/{second.name}#", second.link
-        points = (np.array([hit.one.point for hit in hits]) - here[3]) @ here[:3].T
-        others = (np.array([hit.two.point for hit in hits]) - there[3]) @ there[:3].T
-        directions = np.array([(hit.one.line, hit.two.line) for hit in hits])
-        normals = {id(hit.normal): hit.normal for hit in hits}  # those of one face are one array
+        geometry = np.array([(hit.one.point, hit.two.point, hit.one.line, hit.two.line, hit.normal) for hit in hits])
+        sizes = [(hit.one.radius, hit.two.radius, hit.one.rim, hit.two.rim, hit.normal_owner) for hit in hits]
+        at_joints = one.placement.tobytes() + two.placement.tobytes()
+        key = f"{first.name}/{second.name}", at_joints + geometry.tobytes() + np.array(sizes).tobytes()
+        contacts = known.get(key)
+        if contacts is None:
+            contacts = self._bind(key[0], (one, two), geometry, sizes)
+        self._of_pairs[key] = contacts
+        return list(zip(contacts, [hit.gap for hit in hits], strict=True))
+
+    def _bind(
+        self, pair: str, bodies: tuple[PlacedShape, PlacedShape], geometry: Array, sizes: Sequence[tuple[float, ...]]
+    ) -> list[BoundContact]:
+        """Return the contacts of a `pair` of bodies.
+
+        Args:
+            pair: how it is called.
+            bodies: the bodies.
+            geometry: (n, 5, 3) of the contacts: points of the features, their lines, and the normals, world frame.
+            sizes: of each contact the radii of the features, those of their rims, and the owner of the normal.
+        """
+        one, two = bodies
+        properties = self._properties_of(one.shape, two.shape)
+        points, others = one.in_joint(geometry[:, 0]), two.in_joint(geometry[:, 1])
+        directions = geometry[:, 2:4].copy()
+        normals = {normal.tobytes(): normal for normal in geometry[:, 4]}
         axes = {key: tangent_axes(normal) for key, normal in normals.items()}
-        for direction, hit in zip(directions, hits, strict=True):
-            if hit.normal_owner != NormalOwner.BOTH:
-                direction[hit.normal_owner] = hit.normal
-        directions[:, 0], directions[:, 1] = directions[:, 0] @ here[:3].T, directions[:, 1] @ there[:3].T
+        for direction, normal, (*_, owner) in zip(directions, geometry[:, 4], sizes, strict=True):
+            if owner != NormalOwner.BOTH:
+                direction[int(owner)] = normal
+        directions[:, 0], directions[:, 1] = directions[:, 0] @ one.rotation.T, directions[:, 1] @ two.rotation.T
         return [
-            (
-                BoundContact(
-                    f"{pair}{i}", first.link, properties, first.joint, points[i], hit.one.radius, second.joint,
-                    others[i], axes[id(hit.normal)], hit.normal_owner, hit.two.radius, directions[i],
-                    (hit.one.rim, hit.two.rim), link or WORLD,
-                ),
-                hit.gap,
+            BoundContact(
+                f"{pair}#{i}", one.shape.link, properties, one.shape.joint, points[i], radius, two.shape.joint,
+                others[i], axes[geometry[i, 4].tobytes()], NormalOwner(int(owner)), other_radius, directions[i],
+                (rim, other_rim), two.shape.link or WORLD,
             )
-            for i, hit in enumerate(hits)
+            for i, (radius, other_radius, rim, other_rim, owner) in enumerate(sizes)
         ]  # fmt: skip
 
     def _properties_of(self, *shapes: Shape) -> ContactProperties:

@@ -29,12 +29,6 @@ BAND = 2e-3
 NEAR = 2e-5
 """[m] beyond the nearest point of a body: what forces may close within a step, though it does not approach yet."""
 
-FLAT = 1e-6
-"""Share of the normal along an end cap below which its lowest point is undefined."""
-
-RIM = 4
-"""Points on each rim of a cylinder near a plane."""
-
 SAME = 1e-9
 """[m] Distance below which two points of a patch are one."""
 
@@ -113,26 +107,6 @@ def _outside(flat, taken, normal):
     return outside
 
 
-class CylinderRims(NamedTuple):
-    """The rims of c cylinders.
-
-    Attributes:
-        starts: (c,) where the points of each begin, among those of all shapes.
-        joints: (c,) that carry them.
-        middles: (c, 2, 3) of their end caps [m], joint's frame.
-        axes: (c, 3) unit, joint's frame.
-        aside: (c, 3) unit, orthogonal to the axes: where the rims' points begin if the cylinder stands.
-        radii: (c,) [m].
-    """
-
-    starts: npt.NDArray[np.int64]
-    joints: npt.NDArray[np.int64]
-    middles: Array
-    axes: Array
-    aside: Array
-    radii: Array
-
-
 class ShapePoints(NamedTuple):
     """The points of s shapes by which they touch planes.
 
@@ -151,66 +125,6 @@ class ShapePoints(NamedTuple):
     radii: Array
     centres: Array
     bounds: Array
-
-
-@kernel
-def place_rims(rims, placements, velocities, plane, ahead, points, circles):
-    """Write the points of cylinders that may touch a plane into `points`: the lowest of each rim, and three around.
-
-    The lowest is followed around the rim, unless the rim may come to lie flat: there the lowest point would jump to the
-    other side, away from what the cylinder has stood on.
-
-    Args:
-        rims: of the cylinders, :class:`CylinderRims`.
-        placements: of the joints.
-        velocities: (njoints, 2, 3) linear and angular, in the joints' axes.
-        plane: its normal (3,), world frame, and offset [m].
-        ahead: time within which a rim may come to lie [s], and magnitude of gravity [m/s^2].
-        points: (n, 3) of all shapes [m], joints' frames; changed.
-        circles: (n,) is filled for these points with the place in `middles` as one list of the end cap whose lowest
-            point it is; -1 where it is not, or all of the rim are.
-    """
-    starts, joints, middles, axes, aside, radii = rims
-    normal, offset = plane
-    for c in range(len(starts)):
-        joint = joints[c]
-        local = placements[joint, :3] @ normal
-        height = placements[joint, 3] @ normal - offset
-        down = axes[c] * (axes[c] @ local) - local
-        length = np.sqrt(down @ down)
-        lies = length > FLAT
-        down = down / length if lies else aside[c].copy()
-        across = np.cross(axes[c], down)
-        for cap in range(2):
-            at = starts[c] + RIM * cap
-            for i, direction in enumerate((down, across, -down, -across)):
-                points[at + i] = middles[c, cap] + radii[c] * direction
-                circles[at + i] = -1
-            ends = points[at], points[at + 2]
-            is_followed = lies and not _may_lie(ends, local, height, velocities[joint], ahead)
-            circles[at] = 2 * c + cap if is_followed else -1
-
-
-@kernel
-def _may_lie(ends, local, height, velocity, ahead):
-    """Return whether the highest point of a rim may soon come to a plane.
-
-    It falls on as it does, and by gravity: the end of a rod that tips with 3/2 g, less than the 2 g assumed. While the
-    lowest point is open that may be hit, and turn the body: then the highest comes no faster than the body moves.
-
-    Args:
-        ends: the lowest and the highest point (3,) of the rim [m], joint's frame.
-        local: (3,) normal of the plane, joint's axes.
-        height: of the joint's origin above the plane [m].
-        velocity: (2, 3) linear and angular, joint's axes.
-        ahead: time [s] and magnitude of gravity [m/s^2].
-    """
-    (lowest, highest), (time, gravity) = ends, ahead
-    v, w = velocity[0].copy(), velocity[1].copy()  # contiguous, for products
-    closing = -(highest @ np.cross(local, w) + v @ local)
-    if lowest @ local + height > TOUCHING:
-        closing = np.sqrt(v @ v) + np.sqrt((w @ w) * (highest @ highest))
-    return highest @ local + height <= TOUCHING + time * (max(closing, 0.0) + gravity * time)
 
 
 @kernel
@@ -324,10 +238,7 @@ def clip(polygon, face, normal):
     Sutherland and Hodgman, Reentrant polygon clipping, 1974. Points and segments are polygons too.
     """
     for i in range(len(face)):
-        begin = face[i]
-        inwards = np.cross(normal, face[(i + 1) % len(face)] - begin)
-        inwards /= np.sqrt(inwards @ inwards)
-        sides = (polygon - begin) @ inwards
+        sides = _inside_edge(polygon, face, i, normal)
         kept = np.empty((2 * len(polygon), 3))
         count = 0
         for j in range(len(polygon)):
@@ -345,29 +256,69 @@ def clip(polygon, face, normal):
 
 
 @kernel
-def over_face(points, radius, face, normal, margin):
-    """Return some points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
-
-    The outline of what is within a band of the nearest point, cut by the face: on a straight line between two points
-    of the body, hence in it.
+def relative_twist(one, two):
+    """Return (2, 3) velocity of the first joint's origin and of its turning, as seen from the second; world axes.
 
     Args:
-        points: (n, 3) whose hull, grown by the radius, the body is [m].
+        one: of a joint the placement (4, 3) and the velocities (2, 3), linear and angular, in its axes.
+        two: those of another joint.
+    """
+    (here, own), (there, other) = one, two
+    twist = own @ here[:3] - other @ there[:3]
+    twist[0] -= np.cross(other[1] @ there[:3], here[3] - there[3])
+    return twist
+
+
+@kernel
+def _is_over(points, face, normal):
+    """Return (k,) which of `points` (k, 3) are over `face` (m, 3), which is counter-clockwise around `normal`."""
+    is_over = np.ones(len(points), dtype=np.bool_)
+    for i in range(len(face)):
+        is_over &= _inside_edge(points, face, i, normal) >= -SAME
+    return is_over
+
+
+@kernel
+def _inside_edge(points, face, i, normal):
+    """Return (k,) how far `points` (k, 3) are on the inner side of edge i of a `face`, see :func:`clip` [m]."""
+    inwards = np.cross(normal, face[(i + 1) % len(face)] - face[i])
+    return (points - face[i]) @ (inwards / np.sqrt(inwards @ inwards))
+
+
+@kernel
+def over_face(body, radius, face, normal, twist, reach):
+    """Return some points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
+
+    What is within a band of the nearest point, and its outline cut by the face: on a straight line between two points
+    of the body, hence in it. Near are points that soon will be, as near a plane.
+
+    Args:
+        body: points (n, 3) whose hull, grown by the radius, it is [m], and the origin (3,) of its joint [m].
         radius: [m].
         face: (m, 3) corners, counter-clockwise around the normal.
         normal: (3,) of the face, outwards.
-        margin: gap up to which points are taken [m].
+        twist: (2, 3) of the body as seen from the face, see :func:`relative_twist`.
+        reach: gap up to which points are taken [m]; time by which points that approach count as nearer [s].
     """
-    gaps = (points - face[0]) @ normal - radius
-    low = points[gaps <= max(gaps.min(), 0.0) + BAND]
-    patch = clip(low[outline(low, normal)], face, normal)
-    gaps = (patch - face[0]) @ normal - radius
+    (points, origin), (margin, horizon) = body, reach
+    _, soon = _gaps(points, origin, radius, face, normal, twist, horizon)
+    low = points[soon <= max(soon.min(), 0.0) + BAND]
+    patch = np.concatenate((clip(low[outline(low, normal)], face, normal), low[_is_over(low, face, normal)]))
+    gaps, soon = _gaps(patch, origin, radius, face, normal, twist, horizon)
     keep = np.ones(len(patch), dtype=np.bool_)
     for i in range(len(patch)):
         keep[i] = gaps[i] <= margin
         for j in range(i):
             apart = patch[i] - patch[j]
             keep[i] &= not keep[j] or apart @ apart > SAME * SAME
-    patch, gaps = patch[keep], gaps[keep]
-    chosen = spread(patch, gaps, normal)
+    patch, gaps, soon = patch[keep], gaps[keep], soon[keep]
+    chosen = spread(patch, soon, normal)
     return patch[chosen], gaps[chosen]
+
+
+@kernel
+def _gaps(points, origin, radius, face, normal, twist, horizon):
+    """Return the gaps (n,) of points [m] over a face, and those after `horizon` [s] of what approaches it."""
+    gaps = (points - face[0]) @ normal - radius
+    speeds = (points - origin) @ np.cross(normal, twist[1]) + twist[0] @ normal
+    return gaps, gaps + horizon * np.minimum(speeds, 0.0)

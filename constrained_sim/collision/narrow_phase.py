@@ -9,12 +9,13 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.collision import manifold
-from constrained_sim.collision.shapes import LEVEL, Face, Feature, Line, Shape
+from constrained_sim.collision.nearest import DISTANCE_ERROR, Nearest, find_nearest
+from constrained_sim.collision.placed_shape import PlacedShape
+from constrained_sim.collision.rims import may_lie
+from constrained_sim.collision.shape_features import Face, Feature
+from constrained_sim.collision.shapes import LEVEL
 from constrained_sim.contact.features import PARALLEL, NormalOwner
 from constrained_sim.validation import Array
-
-MISSED = 1e-6
-"""[m] by which the nearest point of a patch may be farther than the bodies are."""
 
 
 class ContactPoint(NamedTuple):
@@ -35,77 +36,57 @@ class ContactPoint(NamedTuple):
     normal_owner: NormalOwner = NormalOwner.SECOND
 
 
-def contact_request(margin: float = 0.0) -> Any:
-    """Return what is asked of coal: one point of contact, of bodies up to a gap of the `margin` [m]."""
-    request = coal.CollisionRequest(coal.CollisionRequestFlag.CONTACT, 1)
-    request.security_margin = margin
-    return request
+class SearchRange(NamedTuple):
+    """How far apart bodies may be, and how far ahead their motion is foreseen, where contact points are looked for.
 
-
-def collide(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> Any:
-    """Return coal's result, with one contact; None: the bodies are farther apart than the request's margin.
-
-    Arguments are those of :func:`find_contact_points`.
+    Attributes:
+        request: to coal, see :func:`~constrained_sim.collision.nearest.contact_request`.
+        horizon: time by which points that approach a face count as nearer [s].
+        lookahead: time within which features may pass each other, and a rim may come to lie on a face [s].
+        gravity: magnitude [m/s^2], with which a rim falls.
     """
-    result = coal.CollisionResult()
-    places = first.in_world(here), second.in_world(there)
-    return result if coal.collide(first.solid, places[0], second.solid, places[1], request, result) else None
+
+    request: Any
+    horizon: float
+    lookahead: float
+    gravity: float
+
+    @property
+    def margin(self) -> float:
+        """Largest gap of a contact point [m]."""
+        return float(self.request.security_margin)
 
 
-def find_contact_points(first: Shape, here: Array, second: Shape, there: Array, request: Any) -> list[ContactPoint]:
+def find_contact_points(first: PlacedShape, second: PlacedShape, within: SearchRange) -> list[ContactPoint]:
     """Return where two convex bodies are near, :data:`~constrained_sim.collision.manifold.MOST_POINTS` points at most.
 
     Args:
         first: a body.
-        here: (4, 3) placement of its joint: columns of the rotation, then the translation.
-        second: a body.
-        there: (4, 3) placement of its joint.
-        request: see :func:`contact_request`; its margin is the largest gap [m].
+        second: the other one.
+        within: how near, and how soon.
     """
-    margin = request.security_margin
-    if first.is_ball or second.is_ball:
-        exact = _ball_point(first, here, second, there)
+    margin = within.margin
+    if first.shape.is_ball or second.shape.is_ball:
+        exact = _ball_point(first, second)
         if exact is not None:
             return [exact] if exact.gap <= margin else []
-    result = collide(first, here, second, there, request)
-    if result is None:
+    nearest = find_nearest(first, second, within.request)
+    if nearest is None:
         return []
-    nearest = result.getContact(0)
-    gap = float(nearest.penetration_depth)
-    normal = _parting(first, here, second, there, -np.array(nearest.normal), gap)
-    contact_points = _face_points(first, here, second, there, normal, margin)
-    contact_points = contact_points or _line_points(first, here, second, there, normal, margin)
-    if min((contact_point.gap for contact_point in contact_points), default=np.inf) <= gap + MISSED:
+    normal = nearest.normal
+    contact_points = _face_points(first, second, normal, within) or _line_points(first, second, normal, margin)
+    if min((contact_point.gap for contact_point in contact_points), default=np.inf) <= nearest.gap + DISTANCE_ERROR:
         return contact_points
     contact_points.sort(key=lambda contact_point: contact_point.gap)
     # Cut at an edge, a rounded hull may have its nearest point between those of the patch.
-    touching = np.array(nearest.getNearestPoint1()), np.array(nearest.getNearestPoint2())
-    features = first.feature(touching[0], -normal, here), second.feature(touching[1], normal, there)
-    deepest = _contact_point(*features, touching, normal, gap)
+    features = first.feature(nearest.points[0], -normal), second.feature(nearest.points[1], normal)
+    deepest = _contact_point(*features, nearest)
     return [deepest, *contact_points[: manifold.MOST_POINTS - 1]]
 
 
-def _parting(first: Shape, here: Array, second: Shape, there: Array, normal: Array, gap: float) -> Array:
-    """Return the direction (3,) of least distance: `normal` (3,), unless bodies are not `gap` [m] apart along it.
-
-    Where bodies just touch, coal knows how near they are, but of faces above each other not along what. Convex bodies
-    are as far apart as along the direction that parts them most; there it is the normal of a face.
-    """
-
-    def apart(directions: Array) -> Array:
-        reach = first.extents(-directions @ here[:3].T) - here[3] @ directions.T
-        return -(reach + second.extents(directions @ there[:3].T) + there[3] @ directions.T)
-
-    if apart(normal[None])[0] >= gap - MISSED:
-        return normal
-    candidates = np.vstack([normal, second.normals @ there[:3], -first.normals @ here[:3]])
-    return np.asarray(candidates[np.argmax(apart(candidates))])
-
-
-def _contact_point(
-    one: Feature, two: Feature, touching: tuple[Array, Array], normal: Array, gap: float
-) -> ContactPoint:
-    """Return where two features are nearest: at the points `touching` (3,), with `normal` (3,) and `gap` [m]."""
+def _contact_point(one: Feature, two: Feature, nearest: Nearest) -> ContactPoint:
+    """Return where two features are `nearest` to each other."""
+    touching, normal, gap = nearest
     if two.is_flat or one.is_flat:
         return ContactPoint(one, two, normal, gap, NormalOwner.SECOND if two.is_flat else NormalOwner.FIRST)
     if not any(
@@ -118,34 +99,30 @@ def _contact_point(
     return ContactPoint(one, two, normal, gap)  # a corner on a corner or an edge: any normal between them would do
 
 
-def _face_points(
-    first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float
-) -> list[ContactPoint]:
+def _face_points(first: PlacedShape, second: PlacedShape, normal: Array, within: SearchRange) -> list[ContactPoint]:
     """Return where the points of one body are near a face of the other that looks along `normal` (3,); or none."""
-    below, above = second.face_along(there[:3] @ normal), first.face_along(-here[:3] @ normal)
+    below, above = second.face_along(normal), first.face_along(-normal)
     if below is not None and (above is None or below.area >= above.area):
-        below = below.placed(there)
+        below = below.placed(second.placement)
         return [
-            ContactPoint(feature, face, below.normal, gap) for feature, face, gap in _over(first, here, below, margin)
+            ContactPoint(feature, face, below.normal, gap) for feature, face, gap in _over(first, second, below, within)
         ]
     if above is not None:
-        above = above.placed(here)
+        above = above.placed(first.placement)
         outwards = -above.normal
         return [
             ContactPoint(face, feature, outwards, gap, NormalOwner.FIRST)
-            for feature, face, gap in _over(second, there, above, margin)
+            for feature, face, gap in _over(second, first, above, within)
         ]
     return []
 
 
-def _line_points(
-    first: Shape, here: Array, second: Shape, there: Array, normal: Array, margin: float
-) -> list[ContactPoint]:
+def _line_points(first: PlacedShape, second: PlacedShape, normal: Array, margin: float) -> list[ContactPoint]:
     """Return where two lines beside each other are near: at both ends of what they share; or none.
 
     An end is a point that stays where it is on its line, near the other line as a whole.
     """
-    one, two = _line(first, here, -normal), _line(second, there, normal)
+    one, two = first.line_along(-normal), second.line_along(normal)
     if one is None or two is None or np.linalg.norm(np.cross(one.direction, two.direction)) > LEVEL:
         return []
     ends = np.concatenate([one.ends, two.ends])
@@ -174,42 +151,50 @@ def _between(one: Feature, two: Feature, normal: Array) -> ContactPoint:
     return ContactPoint(one, two, arm / distance, distance - radii, NormalOwner.BOTH)
 
 
-def _line(shape: Shape, placement: Array, direction: Array) -> Line | None:
-    """Return the line of a shape that is farthest along `direction` (3,), world frame; None unless it is one."""
-    line = shape.line_along(placement[:3] @ direction)
-    return None if line is None else Line(line.ends @ placement[:3] + placement[3], line.radius)
+def _over(
+    body: PlacedShape, other: PlacedShape, face: Face, within: SearchRange
+) -> list[tuple[Feature, Feature, float]]:
+    """Return the features of a body over a face of another one, the points of the face below them, and their gaps [m].
 
-
-def _over(shape: Shape, placement: Array, face: Face, margin: float) -> list[tuple[Feature, Feature, float]]:
-    """Return the features of a shape over a face, the points of the face below them, and their gaps [m]."""
-    normal, radius = face.normal, shape.radius
-    points = shape.towards(placement[:3] @ -normal) @ placement[:3] + placement[3]
-    touching, gaps = manifold.over_face(points, radius, face.corners, normal, margin)
+    Args:
+        body: what is near the face.
+        other: whose face it is.
+        face: world frame.
+        within: how near, and how soon.
+    """
+    normal, radius, origin = face.normal, body.shape.radius, body.position
+    twist = manifold.relative_twist(body.motion, other.motion)
+    reach = within.margin, within.horizon
+    cloud = body.towards(-normal), origin
+    touching, gaps = manifold.over_face(cloud, radius, face.corners, normal, twist, reach)
     below = touching - (gaps + radius)[:, None] * normal
-    return list(zip(shape.features(touching, -normal, placement), map(Feature, below), gaps.tolist(), strict=True))
+    height = float((origin - face.corners[0]) @ normal)
+    may_come_to_lie = body.shape.is_cylinder and may_lie(
+        body.rim_ends(-normal), normal, height, twist, within.lookahead, within.gravity
+    )
+    features = list(map(Feature, touching)) if may_come_to_lie else body.features(touching, -normal)
+    return list(zip(features, map(Feature, below), gaps.tolist(), strict=True))
 
 
-def _ball_point(first: Shape, here: Array, second: Shape, there: Array) -> ContactPoint | None:
+def _ball_point(first: PlacedShape, second: PlacedShape) -> ContactPoint | None:
     """Return where a sphere is nearest to a sphere or a box, in closed form; None: other shapes."""
-    swap = not first.is_ball
-    ball, its, body, other = (second, there, first, here) if swap else (first, here, second, there)
-    centre = ball.centre @ its[:3] + its[3]
-    frame = pin.SE3(other[:3].T.copy(), other[3].copy()) * body.placement
-    if body.is_ball:
-        nearest, normal, distance = _on_ball(centre, frame.translation, body.radius)
-    elif isinstance(body.solid, coal.Box):
-        nearest, normal, distance = _on_box(frame.actInv(centre), body.box[1])
+    swap = not first.shape.is_ball
+    ball, body = (second, first) if swap else (first, second)
+    radius = body.shape.radius
+    centre = ball.centre
+    frame = pin.SE3(body.rotation.T.copy(), body.position.copy()) * body.shape.placement
+    if body.shape.is_ball:
+        nearest, normal, distance = _on_ball(centre, frame.translation, radius)
+    elif isinstance(body.shape.solid, coal.Box):
+        nearest, normal, distance = _on_box(frame.actInv(centre), body.shape.box[1])
         nearest, normal = frame.act(nearest), frame.rotation @ normal
     else:
         return None
-    round_feature, other_feature, gap = (
-        Feature(centre, ball.radius),
-        body.feature(nearest, normal, other),
-        distance - ball.radius,
-    )
+    round_feature, other_feature = Feature(centre, ball.shape.radius), body.feature(nearest, normal)
+    gap = distance - ball.shape.radius
     if swap:
-        return _contact_point(other_feature, round_feature, (nearest, nearest), -normal, gap)
-    return _contact_point(round_feature, other_feature, (nearest, nearest), normal, gap)
+        return _contact_point(other_feature, round_feature, Nearest((nearest, nearest), -normal, gap))
+    return _contact_point(round_feature, other_feature, Nearest((nearest, nearest), normal, gap))
 
 
 def _on_ball(point: Array, centre: Array, radius: float) -> tuple[Array, Array, float]:

@@ -9,44 +9,33 @@ the end of the step (:meth:`~constrained_sim.collision.detected_contacts.Detecte
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
-from constrained_sim.collision.narrow_phase import MISSED, ContactPoint, collide, contact_request
-from constrained_sim.collision.shapes import Shape
+from constrained_sim.collision.narrow_phase import ContactPoint
+from constrained_sim.collision.nearest import DISTANCE_ERROR, contact_request, find_nearest
+from constrained_sim.collision.placed_shape import PlacedShape
 from constrained_sim.contact.contact_set import TOUCHING
-from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.dynamics.kinematics import BodyMotion, velocity_at
-from constrained_sim.validation import Array
 
-INEXACT = 2.0 * MISSED
-"""[m] to which coal tells that bodies touch."""
+INEXACT = 2.0 * DISTANCE_ERROR
+"""[m] to which it is told that bodies touch: both where they are now and where they will be are known to half of it."""
 
 
-def is_passed(hit: ContactPoint, first: Shape, second: Shape, dynamics: Dynamics, horizon: float) -> bool:
+def is_passed(hit: ContactPoint, first: PlacedShape, second: PlacedShape, horizon: float) -> bool:
     """Return whether two bodies are apart when the features of `hit` would touch, within a `horizon` [s].
 
     Args:
         hit: where the bodies are near now.
         first: a body.
         second: the other one.
-        dynamics: at the state, its velocity included.
         horizon: [s].
     """
     if hit.gap <= TOUCHING:
         return False
-    one, two = dynamics.body(first.joint), dynamics.body(second.joint)
-    approach = velocity_at(two, hit.two.point) - velocity_at(one, hit.one.point)
+    approach = second.velocity_at(hit.two.point) - first.velocity_at(hit.one.point)
     closing = float(approach @ hit.normal)
     if closing * horizon <= hit.gap:
         return False
     instant = hit.gap / closing
-    turned = instant * float(np.linalg.norm(one.angular_velocity) + np.linalg.norm(two.angular_velocity))
+    turned = instant * float(np.linalg.norm(first.velocity[1]) + np.linalg.norm(second.velocity[1]))
     allowed = INEXACT + turned * instant * float(np.linalg.norm(approach))  # what turns does not go straight
-    result = collide(first, _after(one, instant), second, _after(two, instant), contact_request(allowed))
-    return result is None or result.getContact(0).penetration_depth > allowed
-
-
-def _after(body: BodyMotion, duration: float) -> Array:
-    """Return (4, 3) the placement after `duration` [s] at this velocity: columns of the rotation, translation."""
-    rotation = pin.exp3(body.angular_velocity * duration) @ body.rotation
-    return np.vstack([rotation.T, body.position + duration * body.velocity])
+    then = find_nearest(first.after(instant), second.after(instant), contact_request(allowed))
+    return then is None or then.gap > allowed

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.collision.detector import Collisions
-from constrained_sim.collision.shapes import Shape, robot_shapes, scene_shape
+from constrained_sim.collision.robot_shapes import robot_shapes, scene_shape
+from constrained_sim.collision.shapes import Shape
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array

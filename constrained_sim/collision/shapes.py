@@ -1,14 +1,9 @@
-"""Convex shapes of collision detection: the collision elements of a robot's URDF, and the solids of a scene."""
+"""Convex shapes of collision detection."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import NamedTuple
 
 import coal
 import numpy as np
@@ -16,13 +11,12 @@ import pinocchio as pin
 import scipy
 
 from constrained_sim.collision.flat_faces import flattened
-from constrained_sim.collision.manifold import FLAT, RIM, outline
-from constrained_sim.collision.scene import Box, Mesh, Sphere, hull_of, hull_points, load_mesh, placement_of
-from constrained_sim.descriptions import CollisionElement
-from constrained_sim.exceptions import ConfigError, InvalidValue, MissingLibrary, ModelError
-from constrained_sim.package_paths import resolve_path
-from constrained_sim.robot import Robot
-from constrained_sim.validation import Array, read_only
+from constrained_sim.collision.manifold import outline
+from constrained_sim.collision.rims import FLAT, RIM
+from constrained_sim.collision.scene import hull_of, hull_points
+from constrained_sim.collision.shape_features import NO_LINE, Face, Feature, Line
+from constrained_sim.exceptions import InvalidValue, ModelError
+from constrained_sim.validation import Array
 
 SHAPES = "sphere, capsule, box, cylinder, mesh"
 
@@ -41,82 +35,11 @@ EDGE = 1e-5
 SHARP = 1e-3
 """Share of a cylinder's radius by which the nearest point of a rim may be off its farthest one."""
 
-NO_LINE = read_only(np.zeros(3))
-
 LEVEL = 1e-3
 """Angle [rad] between a line or a face and what it touches up to which all of it touches: coal's noise."""
 
 ALIGNED = 1.0 - 0.5 * LEVEL**2
 """Cosine of that angle."""
-
-
-class Face(NamedTuple):
-    """A flat face of a shape.
-
-    Attributes:
-        corners: (m, 3) [m], counter-clockwise seen from outside.
-        normal: (3,) unit, outwards.
-        area: [m^2].
-    """
-
-    corners: Array
-    normal: Array
-    area: float
-
-    def placed(self, placement: Array) -> Face:
-        """Return this face of a joint's frame in the world, for the `placement` (4, 3) of the joint."""
-        return Face(self.corners @ placement[:3] + placement[3], self.normal @ placement[:3], self.area)
-
-
-class Line(NamedTuple):
-    """A straight line of a body, grown by a radius: an edge, or the axis of a capsule or a cylinder.
-
-    Attributes:
-        ends: (2, 3) [m].
-        radius: [m].
-    """
-
-    ends: Array
-    radius: float
-
-    @property
-    def direction(self) -> Array:
-        """(3,) unit, from the first end to the second."""
-        arm = self.ends[1] - self.ends[0]
-        return np.asarray(arm / np.linalg.norm(arm))
-
-    def beside(self, point: Array) -> Array:
-        """Return the point (3,) of the whole straight line that is nearest to `point` (3,)."""
-        return np.asarray(self.ends[0] + (point - self.ends[0]) @ self.direction * self.direction)
-
-
-class Feature(NamedTuple):
-    """What a body looks like near a contact, see :class:`~constrained_sim.contact.features.ContactFeatures`.
-
-    Attributes:
-        point: (3,) [m].
-        radius: by which the feature is grown [m].
-        line: (3,) unit direction of an edge, or of what is curved in one direction only; axis of a rim; else zero.
-        is_flat: whether it is a face.
-        rim: radius of a circle about `point` [m].
-    """
-
-    point: Array
-    radius: float = 0.0
-    line: Array = NO_LINE
-    is_flat: bool = False
-    rim: float = 0.0
-
-    def placed(self, placement: Array) -> Feature:
-        """Return this feature of a joint's frame in the world, for the `placement` (4, 3) of the joint."""
-        return self._replace(point=self.point @ placement[:3] + placement[3], line=self.line @ placement[:3])
-
-    def tangent(self, nearest: Array) -> Feature:
-        """Return the tangent of a rim at its point `nearest` (3,), world frame; anything else as it is."""
-        if not self.rim:
-            return self
-        along = np.cross(self.line, nearest - self.point)
-        return Feature(nearest, 0.0, along / np.linalg.norm(along))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +134,14 @@ class Shape:
         return self._moved(np.array([[0, 0, -1.0], [0, 0, 1.0]]) * self.solid.halfLength)
 
     @cached_property
+    def edges(self) -> Array:
+        """(e, 3) unit directions of edges of a box, or of the axis of a cylinder or a capsule; joint's frame."""
+        if isinstance(self.solid, coal.Box):
+            return np.asarray(self.placement.rotation.T)
+        has_axis = self.is_cylinder or isinstance(self.solid, coal.Capsule)
+        return np.asarray(self.placement.rotation.T[2:] if has_axis else np.zeros((0, 3)))
+
+    @cached_property
     def _facets(self) -> tuple[Array, Array]:
         """(f, 3) outward normals of flat facets, joint's frame, and (f,) their sizes; none of what has a radius."""
         if self.is_cylinder:
@@ -287,7 +218,7 @@ class Shape:
         rotation = self.placement.rotation
         axis, out = rotation[:, 2], self._across(direction)
         length = np.linalg.norm(out)
-        out = out / length if length > 1e-6 else rotation[:, 0]
+        out = out / length if length > FLAT else rotation[:, 0]
         angles = 2.0 * np.pi * np.arange(ARC) / ARC
         ring = self.solid.radius * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), np.cross(axis, out)))
         return np.concatenate([rim + ring for rim in self.cap_centers])
@@ -306,22 +237,16 @@ class Shape:
         """(f, 3) outward normals of the flat facets, joint's frame; none of what has a radius."""
         return self._facets[0]
 
-    def feature(self, nearest: Array, outwards: Array, placement: Array) -> Feature:
-        """Return what the shape looks like at the point `nearest` (3,) of its surface, world frame.
+    def feature(self, point: Array, outwards: Array) -> Feature:
+        """Return what the shape looks like at a `point` (3,) of its surface [m], joint's frame.
 
         Args:
-            nearest: (3,) [m].
+            point: (3,) [m].
             outwards: (3,) unit, towards the other body.
-            placement: (4, 3) of the joint: columns of the rotation, then the translation.
         """
-        local, direction = placement[:3] @ (nearest - placement[3]), placement[:3] @ outwards
         if self.is_ball or isinstance(self.solid, coal.Capsule):
-            feature = self._round_feature(local)
-        elif self.is_cylinder:
-            feature = self._cylinder_feature(local, direction)
-        else:
-            feature = self._edge_feature(local, direction)
-        return feature.placed(placement)
+            return self._round_feature(point)
+        return self._cylinder_feature(point, outwards) if self.is_cylinder else self._edge_feature(point)
 
     def _round_feature(self, point: Array) -> Feature:
         """Return the feature of a sphere or a capsule at `point` (3,), joint's frame."""
@@ -329,9 +254,8 @@ class Shape:
             return Feature(self.points[0], self.radius)
         axis, half = self.placement.rotation[:, 2], self.solid.halfLength
         along = float(axis @ (point - self.placement.translation))
-        between = abs(along) < half * (1.0 - EDGE)
         feature = self.placement.translation + np.clip(along, -half, half) * axis
-        return Feature(feature, self.radius, axis if between else NO_LINE)
+        return Feature(feature, self.radius, axis if self._is_beside_axis(point) else NO_LINE)
 
     def _cylinder_feature(self, point: Array, outwards: Array) -> Feature:
         """Return the feature of a cylinder at `point` (3,): its axis, a face, or a rim; joint's frame."""
@@ -340,49 +264,66 @@ class Shape:
         if length <= EDGE:
             return Feature(point, is_flat=True)
         feature = Feature(self._on_axis(point), radius, self.placement.rotation[:, 2])
-        if length >= 1.0 - EDGE**2:
+        if length >= 1.0 - EDGE**2 or self._is_beside_axis(point):
             return feature
         rim = feature._replace(radius=0.0, rim=radius)
         # Where something sharp holds the rim, it is not its farthest point that touches.
         farthest = feature.point + radius * across / length
         return rim if np.linalg.norm(point - farthest) <= SHARP * radius else rim.tangent(point)
 
+    def _is_beside_axis(self, point: Array) -> bool:
+        """Whether `point` (3,) is between the ends of the axis of a cylinder or capsule, and not at one."""
+        along = self.placement.rotation[:, 2] @ (point - self.placement.translation)
+        return bool(abs(along) < self.solid.halfLength * (1.0 - EDGE))
+
     def _on_axis(self, points: Array) -> Array:
         """Return the points of the axis of a cylinder at the height of `points` (..., 3), joint's frame."""
         axis, origin = self.placement.rotation[:, 2], self.placement.translation
         return np.asarray(origin + ((points - origin) @ axis)[..., None] * axis)
 
-    def _edge_feature(self, point: Array, outwards: Array) -> Feature:
-        """Return `point` (3,) of a body with facets as part of a face, of an edge, or as a corner; joint's frame."""
+    def _edge_feature(self, point: Array) -> Feature:
+        """Return `point` (3,) of a body with facets as part of a face or an edge, or the corner that it is at.
+
+        All in the joint's frame.
+        """
         normals, _ = self._facets
-        near = normals @ point >= self._facet_heights - EDGE * self.bound
-        around = normals[near & (normals @ outwards > -EDGE)]
+        around = normals[normals @ point >= self._facet_heights - EDGE * self.bound]
         if not len(around):
             return Feature(point)
         _, sizes, directions = np.linalg.svd(around)
         independent = int((sizes > EDGE * sizes[0]).sum())
+        if independent == 3:
+            return Feature(self.points[np.argmin(np.linalg.norm(self.points - point, axis=1))])
         line = directions[2] if independent == 2 else NO_LINE
         return Feature(point, 0.0, line, independent == 1)
 
-    def features(self, points: Array, direction: Array, placement: Array) -> list[Feature]:
-        """Return the features at `points` (n, 3) that may touch a face along the unit `direction` (3,), world frame.
+    def rims_at(self, points: Array, direction: Array) -> dict[int, Feature]:
+        """Return the rims of a cylinder that have one of `points` farthest along `direction`, by its index.
 
-        Points of the feature of what has a radius, else of the surface; those farthest out of a cylinder that does not
-        stand are on circles about its axis.
+        A cylinder that stands along `direction` has none there: all of its rim is equally far.
 
         Args:
-            points: (n, 3) [m].
-            direction: (3,) unit, towards the face.
-            placement: (4, 3) of the joint: columns of the rotation, then the translation.
+            points: (n, 3) of the surface [m], joint's frame.
+            direction: (3,) unit, joint's frame.
         """
-        features = [Feature(point, self.radius) for point in points]
-        if self.is_cylinder:
-            local, out = (points - placement[3]) @ placement[:3].T, self._across(placement[:3] @ direction)
-            radius, axis, length = float(self.solid.radius), self.placement.rotation[:, 2], np.linalg.norm(out)
-            outermost = (local - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius * length
-            for place in np.flatnonzero(outermost & (length > FLAT)):
-                features[place] = Feature(self._on_axis(local[place]), 0.0, axis, rim=radius).placed(placement)
-        return features
+        out, axis, radius = self._across(direction), self.placement.rotation[:, 2], float(self.solid.radius)
+        length = np.linalg.norm(out)
+        outermost = (points - self.placement.translation) @ out >= (1.0 - ROUNDING) * radius * length
+        return {
+            index: Feature(self._on_axis(points[index]), 0.0, axis, rim=radius)
+            for index in np.flatnonzero(outermost & (length > FLAT)).tolist()
+        }
+
+    def rim_ends(self, direction: Array) -> tuple[Array, Array]:
+        """Return the farthest and the nearest point (3,) along `direction` (3,) of a cylinder's end cap that is out.
+
+        Of the end caps, that which is farther along it; all in the joint's frame [m].
+        """
+        out = self._across(direction)
+        length = np.linalg.norm(out)
+        arm = out * (self.solid.radius / length) if length > FLAT else out
+        centre = self.cap_centers[int(np.argmax(self.cap_centers @ direction))]
+        return centre + arm, centre - arm
 
     def _across(self, direction: Array) -> Array:
         """Return the part of `direction` (3,) across the axis of a cylinder, joint's frame."""
@@ -391,97 +332,6 @@ class Shape:
 
     def _moved(self, points: Array) -> Array:
         return np.asarray(points @ self.placement.rotation.T + self.placement.translation)
-
-
-def scene_shape(name: str, body: Box | Sphere | Mesh) -> Shape:
-    """Return a solid of the scene as a shape."""
-    return Shape.of(name, "", 0, placement_of(body), body.shape())
-
-
-def robot_shapes(robot: Robot, package_dirs: Sequence[str] = ()) -> list[Shape]:
-    """Return the collision geometry of a robot's description, in its order.
-
-    Args:
-        robot: read from a description.
-        package_dirs: folders in which ``package://`` is looked up, beside those around the description's file.
-
-    Raises:
-        ModelError: a robot without a description, or an element that cannot be loaded.
-    """
-    if not (robot.collision_elements or robot.urdf):
-        raise ModelError("collision geometry needs a robot read from a URDF, SDF or MJCF that has some")
-    folders = [*package_dirs, *_folders(robot)]
-    return [_shape_of(robot, element, folders) for element in robot.collision_elements]
-
-
-def _shape_of(robot: Robot, element: CollisionElement, folders: Sequence[str]) -> Shape:
-    """Return one element of a description as a shape."""
-    joint, placement = robot.link_placement(element.link)
-    try:
-        solid = _solid_of(element, folders)
-        shape = Shape.of(element.name, element.link, joint, placement * element.placement, solid)
-    except (InvalidValue, ModelError) as error:
-        raise ModelError(f"collision geometry of link {element.link!r}, {element.where}: {error}") from error
-    return replace(shape, friction=element.friction)
-
-
-def _solid_of(element: CollisionElement, folders: Sequence[str]) -> coal.CollisionGeometry:
-    """Return the solid of an element.
-
-    Raises:
-        ModelError: a kind that is not supported, or a mesh file that does not exist.
-        InvalidValue: a mesh that cannot be read, or is flat.
-    """
-    size = element.size
-    if element.kind == "mesh":
-        if element.vertices is not None:
-            return hull_of(flattened(hull_points(element.vertices)))
-        return load_mesh(_mesh_file(element.file, folders), size)
-    makers = {"sphere": coal.Sphere, "box": coal.Box, "cylinder": coal.Cylinder, "capsule": coal.Capsule}
-    if element.kind not in makers:
-        raise ModelError(f"got <{element.kind}>, allowed: {SHAPES}")
-    return makers[element.kind](*size)
-
-
-def mesh_path(robot: Robot, name: str) -> str:
-    """Return where the mesh is that the description of `robot` calls `name`.
-
-    Raises:
-        ModelError: nowhere.
-    """
-    return _mesh_file(name, _folders(robot))
-
-
-def _mesh_file(name: str, folders: Sequence[str]) -> str:
-    """Return where a mesh file is.
-
-    Raises:
-        ModelError: nowhere.
-    """
-    scheme, separator, rest = name.partition("://")
-    if not separator:
-        candidates = [Path(name), *(Path(folder) / name for folder in folders[:1])]
-    elif scheme == "file":
-        candidates = [Path(rest)]
-    else:
-        candidates = [Path(folder) / rest.lstrip("/") for folder in folders]
-        with contextlib.suppress(ConfigError, MissingLibrary):  # a folder may be called otherwise than its package
-            candidates += [Path(resolve_path(name, Path(folder))) for folder in folders[:1]]
-    for candidate in candidates:
-        if candidate.is_file():
-            return str(candidate)
-    looked_up = {
-        "": "; a relative name counts from the file of the description",
-        "package": "; package:// is looked up around the file of the description, and in share/ of the folders in "
-        "AMENT_PREFIX_PATH: source the workspace of that package",
-    }
-    raise ModelError(f"mesh file {name!r} does not exist{looked_up.get(scheme if separator else '', '')}")
-
-
-def _folders(robot: Robot) -> list[str]:
-    around = [robot.folder, *robot.folder.parents] if robot.folder is not None else []
-    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    return [str(folder) for folder in around] + [os.path.join(prefix, "share") for prefix in prefixes if prefix]
 
 
 def _mesh_hull(name: str, mesh: coal.BVHModelBase) -> coal.Convex:

@@ -16,7 +16,6 @@ import pickle
 import platform
 import stat
 import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +34,7 @@ from constrained_sim.compilation.object_code import rebuild, reduce
 from constrained_sim.compilation.old_folders import mark_used, remove_unused
 from constrained_sim.compilation.sources import PACKAGE, code_digest, text_digest
 from constrained_sim.exceptions import KernelsNotKept
+from constrained_sim.user_warnings import warn
 
 try:
     import fcntl
@@ -201,9 +201,9 @@ def writable_folder() -> Path | None:
             (folder / (MARK + text_digest()[:16])).touch()
             tempfile.TemporaryFile(dir=folder).close()
             if place == _temporary_place():
-                warnings.warn(KernelsNotKept(folder), stacklevel=2)
+                warn(KernelsNotKept(folder))
             return folder
-    warnings.warn(KernelsNotKept(None), stacklevel=2)
+    warn(KernelsNotKept(None))
     return None
 
 

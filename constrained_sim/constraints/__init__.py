@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, Constraint, ConstraintStack
+from constrained_sim.constraints.constraint import Bilateral, BoundConstraint, Constraint
+from constrained_sim.constraints.constraint_stack import ConstraintStack
 from constrained_sim.constraints.custom_constraint import CustomConstraint
 from constrained_sim.constraints.frame_anchor import FrameAnchor
 from constrained_sim.constraints.joint_coupling import JointCoupling

@@ -15,6 +15,7 @@ from constrained_sim.dynamics.dynamics import Dynamics, integrate
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, WrongDerivative
 from constrained_sim.robot import Robot, checked_state
 from constrained_sim.user_functions import is_of_user
+from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array, instance, number, read_only
 
 STEP = 1e-4
@@ -149,7 +150,7 @@ def warn_of_wrong_derivatives(robot: Robot, bound: BoundConstraint, q: Array, v:
         entry = f", {robot.velocity_names[int(place[0])]!r}" if place else ""
         where = f"row {int(row)}{entry}"
         values = float(given[(row, *place)]), float(found[(row, *place)])
-        warnings.warn(WrongDerivative(bound.name, function, where, *values), stacklevel=4)
+        warn(WrongDerivative(bound.name, function, where, *values))
 
 
 def difference_of(function: Callable[[float], Array]) -> tuple[Array, Array]:

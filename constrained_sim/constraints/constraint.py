@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable
-from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NotSupported, UnknownName
-from constrained_sim.robot import Robot
+from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, items, lookup
 
 
@@ -28,7 +25,10 @@ class Constraint(ABC):
         is_unilateral: whether its force pushes only: ``0 <= s _|_ lam >= 0`` where phi is 0, nothing where phi > 0.
         restitution: Newton's coefficient of a unilateral constraint.
         pinocchio_type: kind of Pinocchio's constraint model with rows that span the same; None if there is none.
-        targets: names of the fields that may be None: what they are when the constraint is bound.
+        targets: names of the fields, of bilateral ones only, that may be None: what they are when the constraint is
+            bound.
+        lasts: whether what it is bound to lasts: no field can change, and configurations count for `targets` only. A
+            subclass has to say so anew.
     """
 
     kind: str
@@ -37,6 +37,7 @@ class Constraint(ABC):
     restitution: float = 0.0
     pinocchio_type: pin.ContactType | None = None
     targets: tuple[str, ...] = ()
+    lasts = False
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -47,6 +48,11 @@ class Constraint(ABC):
     def asks_user(self) -> bool:
         """Whether functions of the user's give its rows, so that their derivatives may be wrong."""
         return False
+
+    @property
+    def has_open_target(self) -> bool:
+        """Whether a target is None, so that it matters where the constraint is bound."""
+        return any(getattr(self, target) is None for target in self.targets)
 
     def completed(self, robot: Robot, q: Array, given: Container[str]) -> Array:
         """Return `q` with the joints that follow others by this constraint where these want them.
@@ -139,6 +145,31 @@ class SupportsSome:
         return NotSupported(f"{self.role} {self.name!r}", what, self.supported)
 
 
+class StackedRows(Protocol):
+    """Rows of one or of several bound constraints, one below the other; see :class:`BoundConstraint`."""
+
+    dim: int
+
+    @property
+    def members(self) -> tuple[BoundConstraint, ...]:
+        """The constraints, in the order of their rows."""
+
+    def at(self, robot: Robot, q: Array) -> StackedRows:
+        """Return the same rows with open targets as they are at `q` (nq,)."""
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return J (rows, nv)."""
+
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return (rows,)."""
+
+    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return (rows,) for the velocity `v` (nv,) at time `t`."""
+
+    def velocity_with(self, J: Array, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return the same, where J (rows, nv) is known already."""
+
+
 def sign_on(constraint: BoundConstraint, link: str) -> float:
     """Return 1 for link_a of a `constraint` between two links, on which its multipliers act, -1 for link_b.
 
@@ -167,6 +198,20 @@ class BoundConstraint(ABC):
     dim: int
     is_position_level = True
 
+    @classmethod
+    def together(cls, members: tuple[Any, ...]) -> tuple[StackedRows, ...]:
+        """Return what evaluates the rows of `members`, all of this kind, in their order: each member its own."""
+        return members
+
+    @property
+    def members(self) -> tuple[BoundConstraint, ...]:
+        """Itself alone: see :class:`StackedRows`."""
+        return (self,)
+
+    def at(self, robot: Robot, q: Array) -> BoundConstraint:
+        """Return the same rows of `robot`, with targets that the declaration leaves open as they are at `q` (nq,)."""
+        return self.declaration.bind(robot, q) if self.declaration.has_open_target else self  # type: ignore[return-value]
+
     @abstractmethod
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) the violation [m, rad]; zero at velocity level."""
@@ -181,7 +226,11 @@ class BoundConstraint(ABC):
 
     def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (dim,) s [m/s, rad/s] at the configuration of `dynamics`, for the velocity `v` (nv,) at time `t`."""
-        return self.jacobian(dynamics) @ v
+        return self.velocity_with(self.jacobian(dynamics), dynamics, v, t)
+
+    def velocity_with(self, J: Array, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return what :meth:`velocity` does, where J (dim, nv) is known already."""
+        return J @ v
 
     def arrays(self) -> BilateralRows | None:
         """Return its rows as kernels know them, but for their target; None of a kind that only Python evaluates."""
@@ -252,9 +301,11 @@ def checked_links(what: str, *links: object) -> None:
     """Refuse what cannot name a link; whether a robot has it shows when the constraint is bound.
 
     Raises:
-        InvalidValue: not a string, or empty.
+        InvalidValue: not a string, or empty; or the world on both sides.
     """
     _check_names(f"link {what}", links, "the name of a link")
+    if links == (WORLD, WORLD):
+        raise InvalidValue(f"links {what}", links, "a link of the robot on one side at least: nothing moves the world")
 
 
 def checked_joints(what: str, *joints: object) -> None:
@@ -270,85 +321,3 @@ def _check_names(what: str, names: Iterable[object], allowed: str) -> None:
     for name in names:
         if not isinstance(name, str) or not name:
             raise InvalidValue(what, name, allowed)
-
-
-class ConstraintStack:
-    """The rows of several bound constraints, one below the other."""
-
-    def __init__(self, members: tuple[BoundConstraint, ...], nv: int) -> None:
-        """Stack `members` in their order."""
-        self.members, self._nv = members, nv
-        self._no_values, self._no_rows = np.zeros(0), np.zeros((0, nv))
-        ends = np.cumsum([0, *(member.dim for member in members)])
-        self.slices = {m.name: slice(a, b) for m, a, b in zip(members, ends[:-1], ends[1:], strict=True)}
-        self.dim = int(ends[-1])
-
-    def phi(self, dynamics: Dynamics) -> Array:
-        """Return (dim,) violations."""
-        return self._stack([member.phi(dynamics) for member in self.members], self._no_values)
-
-    def jacobian(self, dynamics: Dynamics) -> Array:
-        """Return (dim, nv)."""
-        return self._stack([member.jacobian(dynamics) for member in self.members], self._no_rows)
-
-    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
-        """Return (dim,) row velocities at the configuration of `dynamics`, for `v` (nv,) at time `t`."""
-        return self._stack([member.velocity(dynamics, v, t) for member in self.members], self._no_values)
-
-    def gamma(self, dynamics: Dynamics) -> Array:
-        """Return (dim,)."""
-        return self._stack([member.gamma(dynamics) for member in self.members], self._no_values)
-
-    @cached_property
-    def arrays(self) -> BilateralRows | None:
-        """All rows as kernels know them; None where one of the kinds is only evaluated by Python."""
-        parts = [member.arrays() for member in self.members]
-        known = [part for part in parts if part is not None]
-        return BilateralRows.stacked(known, self._nv) if len(known) == len(parts) else None
-
-    @cached_property
-    def asks_user(self) -> bool:
-        """Whether functions of the user's give some of the rows."""
-        return any(member.declaration.asks_user for member in self.members)
-
-    def targets(self, t: float, h: float) -> Array:
-        """Return (2, 2, dim) the targets of all rows at `t` [s] and `h` later, see :meth:`BoundConstraint.target`."""
-        return np.array([self._targets_at(t), self._targets_at(t + h)]) if self.asks_user else self._fixed_targets
-
-    def targets_ahead(self, t: float, h: float, steps: int) -> Array:
-        """Return (n, 2, 2, dim) the targets of at most `steps` steps of `h` [s] from `t` [s] on.
-
-        Of fewer, where a function of the user's raises an error: it comes out at the step that needs the target. Where
-        no function is asked, of one, which are those of all steps.
-        """
-        if not self.asks_user:
-            return self._fixed_targets[None]
-        found = []
-        with contextlib.suppress(Exception):
-            found.append(self._targets_at(t))
-            for _ in range(steps):
-                t += h
-                found.append(self._targets_at(t))
-        return np.array([*itertools.pairwise(found)]).reshape(-1, 2, 2, self.dim)
-
-    @cached_property
-    def _fixed_targets(self) -> Array:
-        return np.array([self._targets_at(0.0)] * 2)
-
-    def _targets_at(self, t: float) -> Array:
-        return np.hstack([np.zeros((2, 0)), *(member.target(t) for member in self.members)])
-
-    @cached_property
-    def is_position_level(self) -> npt.NDArray[np.bool_]:
-        """(dim,) which rows have a phi."""
-        return np.repeat([member.is_position_level for member in self.members], [m.dim for m in self.members]).astype(
-            bool
-        )
-
-    @cached_property
-    def row_names(self) -> tuple[str, ...]:
-        """(dim) name of the constraint that each row belongs to."""
-        return tuple(member.name for member in self.members for _ in range(member.dim))
-
-    def _stack(self, parts: list[Array], empty: Array) -> Array:
-        return np.concatenate(parts) if parts else empty

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from copy import copy
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +13,9 @@ import numpy.typing as npt
 from constrained_sim.constraints.constraint import (
     BoundConstraint,
     Constraint,
-    ConstraintStack,
     checked_constraints,
 )
+from constrained_sim.constraints.constraint_stack import ConstraintStack
 from constrained_sim.constraints.joint_limit import JointLimitStack, stack_limits
 from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.contact_set import ContactSet
@@ -34,9 +36,6 @@ class ConstraintSet:
         slices: rows of each member among all rows, by name.
         dim: number of all rows.
         bounds: of the joints; None where there are other one-sided rows.
-        places: (dim,) where the rows are, in the order of declaration, among those of the table of contacts and then
-            the bilateral ones.
-        is_of_arrays: whether kernels know all: contacts, limits of joints, and rows of all kinds but custom ones.
     """
 
     def __init__(self, robot: Robot, members: Sequence[BoundConstraint | BoundContact]) -> None:
@@ -47,7 +46,8 @@ class ConstraintSet:
         """
         rows = [member for member in members if isinstance(member, BoundConstraint)]
         bilateral = ConstraintStack(tuple(m for m in rows if not m.declaration.is_unilateral), robot.nv)
-        limits = stack_limits(tuple(m for m in rows if m.declaration.is_unilateral), robot.nv)
+        unilateral = tuple(m for m in rows if m.declaration.is_unilateral)
+        limits = stack_limits(unilateral, robot.nv) if unilateral else _no_contacts(robot.nv).limits
         self._take(robot, members, bilateral, limits)
 
     def _take(
@@ -59,7 +59,8 @@ class ConstraintSet:
     ) -> None:
         """Take these members, whose bilateral rows and one-sided ones are stacked."""
         self.robot, self.members, self.bilateral = robot, tuple(members), bilateral
-        self.contacts = ContactSet([member for member in members if isinstance(member, BoundContact)], limits)
+        contacts = [member for member in members if isinstance(member, BoundContact)]
+        self.contacts = ContactSet(contacts, limits) if contacts or limits.members else _no_contacts(robot.nv)
         self.slices: dict[str, slice] = {}
         self.dim = 0
         for member in self.members:
@@ -69,14 +70,12 @@ class ConstraintSet:
             self.slices[member.name] = slice(self.dim, self.dim + count)
             self.dim += count
         self.bounds = limits.bounds if isinstance(limits, JointLimitStack) else None
-        self.is_of_arrays = self.bounds is not None and self.bilateral.arrays is not None
-        self._bilateral_rows = self._rows_of(self.bilateral.slices)
-        self._contact_rows = self._rows_of(self.contacts.slices)
-        self.places = np.argsort(np.concatenate([self._contact_rows, self._bilateral_rows]))
 
     @classmethod
     def bind(cls, robot: Robot, q: Array, constraints: Iterable[Constraint]) -> ConstraintSet:
         """Bind `constraints` and those of the `robot` itself; "where it is now" is at `q` (nq,).
+
+        Sets of constraints that last are kept, and bound again only as far as `q` counts.
 
         Raises:
             InvalidValue: something that is not a constraint.
@@ -84,7 +83,23 @@ class ConstraintSet:
             UnknownName: a link or joint that the robot does not have.
         """
         given = *checked_constraints(constraints), *robot.constraints
-        return cls(robot, [constraint.bind(robot, q) for constraint in given])
+        for same, bound in tuple(robot.bound_sets):
+            if len(same) == len(given) and all(map(operator.is_, same, given)):
+                return bound._at(q)
+        bound = cls(robot, [constraint.bind(robot, q) for constraint in given])
+        if all(vars(type(constraint)).get("lasts") for constraint in given):
+            robot.bound_sets.append((given, bound))
+        return bound
+
+    def _at(self, q: Array) -> ConstraintSet:
+        """Return a set of the same constraints, bound at `q` (nq,): all else is shared."""
+        if not self.bilateral.has_open_targets:
+            return self
+        other = copy(self)
+        other.bilateral = self.bilateral.at(self.robot, q.copy())
+        members = dict(zip(self.bilateral.slices, other.bilateral.members, strict=True))
+        other.members = tuple(members.get(member.name, member) for member in self.members)
+        return other
 
     def with_contacts(self, members: Sequence[BoundConstraint | BoundContact]) -> ConstraintSet:
         """Return a set of these `members`, which differ from those here in contacts only; all else is shared.
@@ -97,6 +112,11 @@ class ConstraintSet:
         other = object.__new__(ConstraintSet)
         other._take(self.robot, members, self.bilateral, self.contacts.limits)
         return other
+
+    @property
+    def is_of_arrays(self) -> bool:
+        """Whether kernels know all: contacts, limits of joints, and rows of all kinds but custom ones."""
+        return self.bounds is not None and self.bilateral.arrays is not None
 
     @property
     def declarations(self) -> tuple[Constraint, ...]:
@@ -155,11 +175,15 @@ class ConstraintSet:
 
     def rows(self, bilateral: Array, contact: Array) -> Array:
         """Return (..., dim) values of all rows in the order of declaration, from the two kinds."""
+        if not self.contacts.dim:
+            return bilateral
         every = np.concatenate([contact, bilateral], axis=-1) if self.bilateral.dim else contact
         return np.take(every, self.places, axis=-1)
 
     def split(self, rows: Array) -> tuple[Array, Array]:
         """Return the bilateral and the contact part of `rows` (..., dim)."""
+        if not self.contacts.dim:
+            return rows, rows[..., :0]
         return rows[..., self._bilateral_rows], rows[..., self._contact_rows]
 
     def slice(self, name: str) -> slice:
@@ -170,6 +194,25 @@ class ConstraintSet:
         """
         return lookup("constraint or contact", name, self.slices)
 
+    @cached_property
+    def _bilateral_rows(self) -> npt.NDArray[np.intp]:
+        return self._rows_of(self.bilateral.slices)
+
+    @cached_property
+    def _contact_rows(self) -> npt.NDArray[np.intp]:
+        return self._rows_of(self.contacts.slices)
+
+    @cached_property
+    def places(self) -> npt.NDArray[np.intp]:
+        """(dim,) where the rows are, in the order of declaration, among those of the contacts, then the bilateral."""
+        return np.argsort(np.concatenate([self._contact_rows, self._bilateral_rows]))
+
     def _rows_of(self, names: Iterable[str]) -> npt.NDArray[np.intp]:
         indices = [np.arange(self.dim)[self.slices[name]] for name in names]
         return np.concatenate(indices) if indices else np.zeros(0, dtype=np.intp)
+
+
+@lru_cache(maxsize=16)
+def _no_contacts(nv: int) -> ContactSet:
+    """Return no contacts and no one-sided rows of a robot with `nv` degrees of freedom."""
+    return ContactSet((), stack_limits((), nv))

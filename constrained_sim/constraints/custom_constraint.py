@@ -142,6 +142,10 @@ class BoundCustomConstraint(BoundConstraint):
         """Return (dim,) the row velocity."""
         return self._checked("velocity", (self.dim,), dynamics.q, v, t)
 
+    def velocity_with(self, J: Array, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return (dim,) the same: it need not be linear in `v`."""
+        return self.velocity(dynamics, v, t)
+
     def _checked(self, method: str, shape: tuple[int, ...], q: Array, v: Array, t: float) -> Array:
         values = ask_user(getattr(self.declaration, method), q, v, t)
         return finite_array(f"{method} of {self.name!r}", values, shape)

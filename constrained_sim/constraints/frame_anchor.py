@@ -17,6 +17,9 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, directions, finite_array, read_only, shape_of, unit_pose
 
+ORTHOGONAL = 1e-9
+"""Error of ``R R^T`` up to which the user's matrix is a rotation: numbers of ten digits are taken."""
+
 
 @dataclass(frozen=True, eq=False)
 class FrameAnchor(BetweenLinks):
@@ -171,7 +174,7 @@ def as_placement(what: str, value: Any) -> pin.SE3:
     if shape_of(value) == (4, 4):
         matrix = finite_array(what, value, (4, 4))
         rotation = matrix[:3, :3]
-        is_rigid = np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9) and np.linalg.det(rotation) > 0.0
+        is_rigid = np.allclose(rotation @ rotation.T, np.eye(3), atol=ORTHOGONAL) and np.linalg.det(rotation) > 0.0
         if not is_rigid or not np.allclose(matrix[3], (0.0, 0.0, 0.0, 1.0)):
             raise InvalidValue(what, matrix.tolist(), "a rigid motion")
         return pin.SE3(rotation, matrix[:3, 3])

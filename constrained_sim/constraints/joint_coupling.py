@@ -42,6 +42,7 @@ class JointCoupling(Bilateral):
     offset: float = 0.0
 
     kind = "joint_coupling"
+    lasts = True
 
     def __post_init__(self) -> None:
         """Check the values."""

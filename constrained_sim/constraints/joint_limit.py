@@ -12,10 +12,10 @@ from constrained_sim.constraints.bilateral_rows import BilateralRows
 from constrained_sim.constraints.constraint import (
     BoundConstraint,
     Constraint,
-    ConstraintStack,
     checked_joints,
     checked_name,
 )
+from constrained_sim.constraints.constraint_stack import ConstraintStack
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.joints import SingleJoint
@@ -48,6 +48,7 @@ class JointLimit(Constraint):
     restitution: float = 0.0
 
     kind = "joint_limit"
+    lasts = True
 
     def __post_init__(self) -> None:
         """Check the values."""

@@ -34,6 +34,7 @@ class JointVelocity(Bilateral):
     velocity: float | Callable[[float], tuple[float, float]]
 
     kind = "joint_velocity"
+    lasts = True
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -97,9 +98,9 @@ class BoundJointVelocity(BoundConstraint):
         """Return (2, 1) zero, for there is no position level, and the velocity wanted [rad/s, m/s]."""
         return np.array([[0.0], self.declaration.at(t)[:1]])
 
-    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
+    def velocity_with(self, J: Array, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (1,) ``v_joint - w(t)`` [rad/s, m/s]."""
-        return self._jacobian @ v - self.declaration.at(t)[:1]
+        return J @ v - self.declaration.at(t)[:1]
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (1,) ``-dw/dt`` [rad/s^2, m/s^2]."""

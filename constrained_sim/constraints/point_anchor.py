@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints.bilateral_rows import BilateralRows, anchor_error
-from constrained_sim.constraints.constraint import BetweenLinks, BoundConstraint, checked_links, checked_name, sign_on
+from constrained_sim.constraints.constraint import (
+    BetweenLinks,
+    BoundConstraint,
+    StackedRows,
+    checked_links,
+    checked_name,
+    sign_on,
+)
 from constrained_sim.dynamics import kinematics
-from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
+from constrained_sim.dynamics.dynamics import Dynamics, kinematics_aside
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.linalg.rank import ROW_TOLERANCE
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array, directions, finite_array, read_only, unit_vector
@@ -50,6 +60,7 @@ class PointAnchor(BetweenLinks):
     normals: Any = None
 
     kind = "point_anchor"
+    lasts = True
     targets = ("point_b",)
 
     def __post_init__(self) -> None:
@@ -70,8 +81,9 @@ class PointAnchor(BetweenLinks):
     @property
     def pinocchio_type(self) -> pin.ContactType | None:  # type: ignore[override]
         """Three independent directions make a 3-D contact of Pinocchio's; fewer have no model there."""
-        whole = self.normals is None or (len(self.normals) == 3 and np.linalg.matrix_rank(self.normals, 1e-6) == 3)
-        return pin.ContactType.CONTACT_3D if whole else None
+        rows = np.eye(3) if self.normals is None else self.normals
+        is_whole = len(rows) == 3 and np.linalg.matrix_rank(rows, ROW_TOLERANCE) == 3
+        return pin.ContactType.CONTACT_3D if is_whole else None
 
     @property
     def asks_user(self) -> bool:
@@ -104,19 +116,39 @@ class BoundPointAnchor(BoundConstraint):
         self.declaration: PointAnchor = declaration
         joint_a, offset_a = robot.link_point(declaration.link_a, declaration.point_a)
         joint_b, placement_b = robot.link_placement(declaration.link_b)
-        self._joints = np.array([joint_a, joint_b])
+        self._joints, self._offset_a, self._bound_at = np.array([joint_a, joint_b]), offset_a[None], (robot, q.copy())
         normals = np.eye(3) if declaration.normals is None else declaration.normals
         self._normals = np.ascontiguousarray(normals @ placement_b.rotation.T)
         self.dim, self._nv = len(normals), robot.nv
         self._frame_b, self._fixed = placement_b, np.zeros((3, self.dim))
-        if callable(declaration.point_b):
-            offset_b = placement_b.translation
-        elif declaration.point_b is None:
-            dynamics = kinematics_at(robot, q)
-            offset_b = _to_joint(dynamics, joint_b, dynamics.point_positions(self._joints[:1], offset_a[None])[0])
+
+    @classmethod
+    def together(cls, members: tuple[BoundPointAnchor, ...]) -> tuple[StackedRows, ...]:
+        """Return what evaluates the rows of all `members` in one call."""
+        return (AnchorRows(members),) if len(members) > 1 and type(members[0]) is BoundPointAnchor else members
+
+    def at(self, robot: Robot, q: Array) -> BoundPointAnchor:
+        """Return the same rows of `robot`; a `point_b` that is None is the place of point_a at `q` (nq,)."""
+        if self.declaration.point_b is not None:
+            return self
+        other = copy(self)
+        vars(other).pop("_offsets", None)
+        other._bound_at = robot, q
+        return other
+
+    @cached_property
+    def _offsets(self) -> Array:
+        """(2, 3) the points in the frames of the joints [m]; the Jacobian needs the first alone."""
+        point_b = self.declaration.point_b
+        if callable(point_b):
+            offset_b = self._frame_b.translation
+        elif point_b is None:
+            dynamics = kinematics_aside(*self._bound_at)
+            point_a = dynamics.point_positions(self._joints[:1], self._offset_a)[0]
+            offset_b = _to_joint(dynamics, int(self._joints[1]), point_a)
         else:
-            offset_b = placement_b.act(declaration.point_b)
-        self._offsets = np.array([offset_a, offset_b])
+            offset_b = self._frame_b.act(point_b)
+        return np.array([self._offset_a[0], offset_b])
 
     def phi(self, dynamics: Dynamics) -> Array:
         """Return (dim,) ``N^T R_b^T (p_a - p_b)`` [m]."""
@@ -127,7 +159,7 @@ class BoundPointAnchor(BoundConstraint):
         """Return (dim, nv): relative velocity of the two body points that are at p_a now, in the axes of link_b."""
         robot = dynamics.robot
         return kinematics.anchor_rows(
-            self._joints, self._offsets, self._normals, dynamics.placements, dynamics.joint_axes, robot.support
+            self._joints, self._offset_a, self._normals, dynamics.placements, dynamics.joint_axes, robot.support
         )
 
     def arrays(self) -> BilateralRows:
@@ -143,16 +175,16 @@ class BoundPointAnchor(BoundConstraint):
         """Return (2, dim) a moving point_b and its velocity along the rows [m, m/s]; zero if it is fixed."""
         return self._moved(t)[:2]
 
-    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
+    def velocity_with(self, J: Array, dynamics: Dynamics, v: Array, t: float) -> Array:
         """Return (dim,) ``J v``, less the velocity of a moving point_b [m/s]."""
-        return self.jacobian(dynamics) @ v - self._moved(t)[1]
+        return J @ v - self._moved(t)[1]
 
     def gamma(self, dynamics: Dynamics) -> Array:
         """Return (dim,) ``N^T R_b^T (a_a - a_b - 2 omega_b x v)``, with v the relative velocity at p_a [m/s^2].
 
         Less the acceleration of a moving point_b.
         """
-        bias = kinematics.anchor_bias(self._joints, self._offsets, self._normals, *dynamics.motion)
+        bias = kinematics.anchor_bias(self._joints, self._offset_a, self._normals, *dynamics.motion)
         return bias - self._moved(dynamics.t)[2]
 
     def wrench(self, dynamics: Dynamics, multipliers: Array, link: str) -> Array:
@@ -161,13 +193,13 @@ class BoundPointAnchor(BoundConstraint):
 
     def wrench_point(self, dynamics: Dynamics) -> Array:
         """Return (3,) p_a [m], world frame."""
-        return dynamics.point_positions(self._joints[:1], self._offsets[:1])[0]
+        return dynamics.point_positions(self._joints[:1], self._offset_a)[0]
 
     def pinocchio_constraint(self, dynamics: Dynamics) -> tuple[pin.RigidConstraintModel, Array]:
         """Return the 3-D contact of the body points that are at p_a now, its rows along the axes of link_b's joint."""
-        point_a = dynamics.point_positions(self._joints, self._offsets)[0]
+        point_a = self.wrench_point(dynamics)
         joint_a, joint_b = (int(joint) for joint in self._joints)
-        in_a = pin.SE3(np.eye(3), self._offsets[0])
+        in_a = pin.SE3(np.eye(3), self._offset_a[0])
         in_b = pin.SE3(np.eye(3), _to_joint(dynamics, joint_b, point_a))
         model, kind = dynamics.robot.model, self.declaration.pinocchio_type
         return pin.RigidConstraintModel(kind, model, joint_b, in_b, joint_a, in_a, pin.LOCAL), self._normals
@@ -181,6 +213,55 @@ class BoundPointAnchor(BoundConstraint):
     def _axes(self, dynamics: Dynamics) -> Array:
         """Return (dim, 3) the held directions in world axes."""
         return self._normals @ dynamics.placements[self._joints[1]][:3]
+
+
+class AnchorRows:
+    """The rows of several bound :class:`PointAnchor`, evaluated together.
+
+    Attributes:
+        members: the anchors.
+        dim: number of rows.
+    """
+
+    def __init__(self, members: tuple[BoundPointAnchor, ...]) -> None:
+        """Stack `members` in their order."""
+        self.members = members
+        ends = np.cumsum([0, *(member.dim for member in members)])
+        self._table = (
+            np.stack([ends[:-1], ends[1:]], axis=1),
+            np.array([member._joints for member in members]),
+            np.array([member._offset_a for member in members]),
+            np.concatenate([member._normals for member in members]),
+        )
+        self.dim = int(ends[-1])
+        self._moves = any(member.declaration.asks_user for member in members)
+
+    def at(self, robot: Robot, q: Array) -> AnchorRows:
+        """Return the same rows of `robot`, with open targets as they are at `q` (nq,)."""
+        other = copy(self)
+        other.members = tuple(member.at(robot, q) for member in self.members)
+        return other
+
+    def jacobian(self, dynamics: Dynamics) -> Array:
+        """Return (rows, nv), see :meth:`BoundPointAnchor.jacobian`."""
+        where = dynamics.placements, dynamics.joint_axes, dynamics.robot.support
+        return np.asarray(kinematics.anchors_rows(*self._table, *where))
+
+    def gamma(self, dynamics: Dynamics) -> Array:
+        """Return (rows,), see :meth:`BoundPointAnchor.gamma`."""
+        return np.asarray(kinematics.anchors_bias(*self._table, *dynamics.motion)) - self._moved(dynamics.t, 2)
+
+    def velocity(self, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return (rows,), see :meth:`BoundPointAnchor.velocity`."""
+        return self.velocity_with(self.jacobian(dynamics), dynamics, v, t)
+
+    def velocity_with(self, J: Array, dynamics: Dynamics, v: Array, t: float) -> Array:
+        """Return (rows,) the same, where J (rows, nv) is known already."""
+        return J @ v - self._moved(t, 1)
+
+    def _moved(self, t: float, derivative: int) -> Array | float:
+        """Return (rows,) this derivative of the points b that move, along the rows; 0 where none moves."""
+        return np.concatenate([member._moved(t)[derivative] for member in self.members]) if self._moves else 0.0
 
 
 def _to_joint(dynamics: Dynamics, joint: int, point: Array) -> Array:

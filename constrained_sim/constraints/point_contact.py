@@ -82,6 +82,8 @@ class PointContact(Constraint):
         checked_name(self.name)
         what = f"of contact {self.name!r}"
         checked_links(what, self.link)
+        if self.link == WORLD:
+            raise InvalidValue(f"link {what}", self.link, "a link of the robot: nothing moves the world")
         object.__setattr__(self, "point", read_only(finite_array(f"point {what}", self.point, (3,))))
         object.__setattr__(self, "friction", number(f"friction {what}", self.friction, 0.0))
         object.__setattr__(self, "restitution", number(f"restitution {what}", self.restitution, 0.0, 1.0))

@@ -44,6 +44,7 @@ class PointDistance(BetweenLinks):
     distance: float | None = None
 
     kind = "point_distance"
+    lasts = True
     targets = ("distance",)
 
     def __post_init__(self) -> None:

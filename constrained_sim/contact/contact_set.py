@@ -8,15 +8,18 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constraints.constraint import ConstraintStack
+from constrained_sim.constraints.constraint_stack import ConstraintStack
 from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.bias_acceleration import contact_gamma
 from constrained_sim.contact.features import ContactFeatures, ContactGeometry, contact_rows
 from constrained_sim.contact.laws import SoftLaw
 from constrained_sim.contact.rolling import RollingFriction
 from constrained_sim.contact.soft_contacts import SoftContacts
+from constrained_sim.contact_solvers.scaled_problem import box_bounds
 from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, read_only
+
+NO_JOINT_FRICTION = read_only(np.zeros(0))
 
 TOUCHING = 1e-8
 """Gap [m, rad] up to which a contact counts as closed, and a limit as reached."""
@@ -142,14 +145,23 @@ class ContactSet:
         of_contacts = rows[..., : 3 * len(self.members)].reshape(*axes.shape[:-2], 1, 3)
         return np.matmul(of_contacts, axes)[..., 0, :]
 
-    def laws_of(self, indices: npt.NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
-        """Return friction, slip, lower and upper bounds of contacts and one-sided rows, at velocity level."""
+    def laws_of(
+        self, indices: npt.NDArray[np.intp], joint_friction: Array = NO_JOINT_FRICTION
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return friction, slip, lower and upper bounds of contacts and one-sided rows, at velocity level.
+
+        Args:
+            indices: (c,) of them, ascending.
+            joint_friction: (d,) largest impulses of dry joint friction, whose rows follow theirs [N m s, N s].
+        """
         friction = self.friction[indices[indices < len(self.members)]]
-        one_sided = np.zeros(len(indices) - len(friction))
-        return friction, np.zeros((len(friction), 2)), one_sided, one_sided + np.inf
+        lower, upper = box_bounds(len(indices) - len(friction), 0, joint_friction)
+        return friction, np.zeros((len(friction), 2)), lower, upper
 
     def reached(self, gaps: Array) -> npt.NDArray[np.intp]:
         """Return the places of all contacts but soft ones, and of one-sided rows at their bound, at `gaps` (k + l,)."""
+        if not len(self):
+            return np.empty(0, dtype=np.intp)
         closed = gaps <= TOUCHING
         closed[: len(self.members)] = np.isfinite(gaps[: len(self.members)])
         return np.flatnonzero(closed)
@@ -162,6 +174,8 @@ class ContactSet:
 
     def rows_of(self, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Return the rows of contacts and one-sided rows given by `indices` (c,), ascending: three of each contact."""
+        if not len(indices):
+            return np.empty(0, dtype=np.intp)
         contacts = indices[indices < len(self.members)]
         of_contacts = (3 * contacts[:, None] + np.arange(3)).ravel()
         return np.concatenate([of_contacts, self.normals[indices[len(contacts) :]]])

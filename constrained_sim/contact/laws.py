@@ -133,7 +133,8 @@ class SoftLaw(Law):
     Normal force ``f_n = max(0, F(delta, ddelta/dt))`` where the penetration delta > 0 [m], else 0. Along the surface a
     spring and a damper pull towards where the contact touched down: ``f_t = -k_t e - d_t s_t``, with e (2,) the
     deflection of the spring [m]. Where this is longer than ``mu f_n`` it is cut to that length: the contact slides, and
-    the spring slides with it. Without the spring this is friction regularised by viscosity.
+    the spring follows the force, ``de/dt = -(f_t + k_t e) / d_t``, at once where there is no damper. Without the spring
+    this is friction regularised by viscosity.
 
     Attributes:
         tangential_stiffness: k_t [N/m].

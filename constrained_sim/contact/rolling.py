@@ -110,6 +110,8 @@ class RollingFriction:
 
     def of(self, indices: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Array]:
         """Return the rows (f,) and rolling friction (c, 6) of contacts `indices`, ascending; it counts among these."""
+        if not self.dim:
+            return np.empty(0, dtype=np.intp), no_rolling()
         rows, moments = turning_among(self.table, indices)
         return rows, moments
 

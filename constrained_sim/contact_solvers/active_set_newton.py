@@ -13,12 +13,13 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import active_set_at, derivative_on, drag_of, error_of
-from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.scaled_problem import impulse_scale
 from constrained_sim.contact_solvers.semismooth_newton import DelassusFactor, newton_step, semismooth_newton
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.products import largest_entry
+from constrained_sim.linalg.rank import TINY
 
 
 @kernel

@@ -8,8 +8,9 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.contact_solvers.active_set_newton import newton
-from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactProblem
+from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.exceptions import ContactNotSolved
+from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array, finite_array
 
 

@@ -10,10 +10,18 @@ import numpy.typing as npt
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.active_set_newton import newton
 from constrained_sim.contact_solvers.natural_map import error_of
-from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.second_order_cone import (
+    are_inside,
+    block_products,
+    inverse_step_length,
+    jordan_product,
+    jordan_quotient,
+    nesterov_todd_scaling,
+)
 from constrained_sim.linalg.cholesky import range_factor
 from constrained_sim.linalg.elimination import eliminate, substitute
-from constrained_sim.linalg.rank import EPSILON
+from constrained_sim.linalg.rank import EPSILON, TINY
 from constrained_sim.validation import Array
 
 
@@ -118,7 +126,7 @@ def interior_point(problem, r, tolerance, steps):
     interior, length, coupling, done = _begin(problem), 1.0, 1.0, 0
     while length > OPTIONS.stalled and least > tolerance and done < steps:
         length, done = _advance(interior, coupling), done + 1
-        coupling = 0.1 * coupling if length < OPTIONS.short_step else min(1.0, 2.0 * coupling)
+        coupling = OPTIONS.caution * coupling if length < OPTIONS.short_step else min(1.0, 2.0 * coupling)
         last = _impulse(interior, r.shape[0])
         error = error_of(problem, last)
         if error < least:
@@ -207,15 +215,15 @@ def _advance(interior, coupling):
     bounds, sides = interior.bounds, interior.sides
     slack = sides * z[bounds] - interior.ends
     mu = (np.sum(x * y) + np.dot(slack, multipliers)) / max(x.shape[0] + multipliers.shape[0], 1)
-    if not (_are_inside(x) and _are_inside(y) and (slack > 0.0).all() and (multipliers > 0.0).all() and mu > EPSILON):
+    if not (are_inside(x) and are_inside(y) and (slack > 0.0).all() and (multipliers > 0.0).all() and mu > EPSILON):
         return 0.0
     linear, rest = _linearize(interior, slack, coupling)
-    if not _are_inside(linear.point):
+    if not are_inside(linear.point):
         return 0.0
-    products, slack_products = -_product(linear.point, linear.point), -slack * multipliers
+    products, slack_products = -jordan_product(linear.point, linear.point), -slack * multipliers
     step = _towards(interior, linear, rest, products, slack_products)
-    centring = (1.0 - _possible(interior, slack, step)) ** 1.5
-    products -= _product(_times(linear.W, step.x), _times(linear.inverse, step.y))
+    centring = (1.0 - _possible(interior, slack, step)) ** OPTIONS.centring
+    products -= jordan_product(block_products(linear.W, step.x), block_products(linear.inverse, step.y))
     products[:, 0] += centring * mu
     slack_products += centring * mu - sides * step.z[bounds] * step.multipliers
     step = _towards(interior, linear, (1.0 - centring) * rest, products, slack_products)
@@ -243,19 +251,10 @@ def _linearize(interior, slack, coupling):
         speed = max(np.hypot(y[c, 1], y[c, 2]), TINY)
         rest[3 * c] -= speed
         slip[c, 0], slip[c, 1] = coupling * y[c, 1] / speed, coupling * y[c, 2] / speed
-        _scale(x[c], y[c], W[c], inverse[c])
+        nesterov_todd_scaling(x[c], y[c], W[c], inverse[c])
     _couple(slip, rest)
     X, factors, pivots = _reduced(interior.L, slip, inverse, stiffness)
-    return Linear(slack, slip, W, inverse, _times(W, x), stiffness, X, factors, pivots), rest
-
-
-@kernel
-def _are_inside(x):
-    """Return whether all points x (k, 3) are inside the cone, as far as numbers of this precision tell."""
-    for c in range(x.shape[0]):
-        if not TINY < _determinant(x[c]) < 1.0 / TINY:
-            return False
-    return True
+    return Linear(slack, slip, W, inverse, block_products(W, x), stiffness, X, factors, pivots), rest
 
 
 @kernel
@@ -315,7 +314,7 @@ def _couple(slip, v):
 def _squares_times(W, diagonal, v):
     """Return (n,) the products of the squares of W (k, 3, 3), then of the `diagonal` (m,), with v (n,)."""
     product, cones = np.empty_like(v), 3 * W.shape[0]
-    product[:cones] = _times(W, _times(W, v[:cones].reshape(-1, 3))).ravel()
+    product[:cones] = block_products(W, block_products(W, v[:cones].reshape(-1, 3))).ravel()
     product[cones:] = diagonal * v[cones:]
     return product
 
@@ -324,7 +323,7 @@ def _squares_times(W, diagonal, v):
 def _towards(interior, linear, rest, products, slack_products):
     """Return the step that changes the products of both kinds thus, and the velocities by `rest` (n,)."""
     bounds, sides, W, cones = interior.bounds, interior.sides, linear.W, linear.point.size
-    goal = _times(W, _divided(products, linear.point))
+    goal = block_products(W, jordan_quotient(products, linear.point))
     right = rest.copy()
     right[:cones] += goal.ravel()
     for w in range(bounds.shape[0]):
@@ -332,7 +331,7 @@ def _towards(interior, linear, rest, products, slack_products):
     step = _solve(interior, linear, right)
     dx, dz = step[:cones].copy().reshape(goal.shape), step[cones:].copy()
     allowed = (slack_products - interior.multipliers * sides * dz[bounds]) / linear.slack
-    return Step(dx, goal - _times(W, _times(W, dx)), dz, allowed)
+    return Step(dx, goal - block_products(W, block_products(W, dx)), dz, allowed)
 
 
 @kernel
@@ -340,76 +339,8 @@ def _possible(interior, slack, step):
     """Return which part of a step can be done, at most 1."""
     loss = OPTIONS.inside
     for c in range(interior.x.shape[0]):
-        loss = max(loss, _loss(interior.x[c], step.x[c]), _loss(interior.y[c], step.y[c]))
+        loss = max(loss, inverse_step_length(interior.x[c], step.x[c]), inverse_step_length(interior.y[c], step.y[c]))
     for w in range(slack.shape[0]):
         of_slack = interior.sides[w] * step.z[interior.bounds[w]] / slack[w]
         loss = max(loss, -of_slack, -step.multipliers[w] / interior.multipliers[w])
     return OPTIONS.inside / loss
-
-
-@kernel(inline=True)
-def _scale(x, y, W, inverse):
-    """Set W (3, 3), symmetric with ``W x = W^-1 y``, and its inverse, for points inside the cone (3,)."""
-    size_x, size_y = np.sqrt(_determinant(x)), np.sqrt(_determinant(y))
-    ratio = np.sqrt(size_y / size_x)
-    x0, x1, x2, y0, y1, y2 = x[0] / size_x, x[1] / size_x, x[2] / size_x, y[0] / size_y, y[1] / size_y, y[2] / size_y
-    twice = np.sqrt(2.0 * (1.0 + x0 * y0 + x1 * y1 + x2 * y2))
-    w0, w1, w2 = (x0 + y0) / twice, (y1 - x1) / twice, (y2 - x2) / twice
-    across = 1.0 / (1.0 + w0)
-    for sign, factor, matrix in ((1.0, ratio, W), (-1.0, 1.0 / ratio, inverse)):
-        matrix[0, 0] = factor * w0
-        matrix[0, 1] = matrix[1, 0] = sign * factor * w1
-        matrix[0, 2] = matrix[2, 0] = sign * factor * w2
-        matrix[1, 1], matrix[2, 2] = factor * (1.0 + w1 * w1 * across), factor * (1.0 + w2 * w2 * across)
-        matrix[1, 2] = matrix[2, 1] = factor * w1 * w2 * across
-
-
-@kernel(inline=True)
-def _determinant(x):
-    """Return ``x_0^2 - |x_t|^2`` of x (3,)."""
-    length = np.hypot(x[1], x[2])
-    return (x[0] - length) * (x[0] + length)
-
-
-@kernel(inline=True)
-def _product(x, y):
-    """Return the Jordan products ``(x . y, x_0 y_t + y_0 x_t)`` (k, 3)."""
-    z = np.empty_like(x)
-    for c in range(x.shape[0]):
-        z[c, 0] = x[c, 0] * y[c, 0] + x[c, 1] * y[c, 1] + x[c, 2] * y[c, 2]
-        z[c, 1], z[c, 2] = x[c, 0] * y[c, 1] + y[c, 0] * x[c, 1], x[c, 0] * y[c, 2] + y[c, 0] * x[c, 2]
-    return z
-
-
-@kernel(inline=True)
-def _divided(z, x):
-    """Return the y (k, 3) whose Jordan product with x is z."""
-    y = np.empty_like(z)
-    for c in range(x.shape[0]):
-        along = x[c, 1] * z[c, 1] + x[c, 2] * z[c, 2]
-        y[c, 0] = (x[c, 0] * z[c, 0] - along) / _determinant(x[c])
-        y[c, 1], y[c, 2] = (z[c, 1] - y[c, 0] * x[c, 1]) / x[c, 0], (z[c, 2] - y[c, 0] * x[c, 2]) / x[c, 0]
-    return y
-
-
-@kernel(inline=True)
-def _times(W, x):
-    """Return the products (k, 3) of the matrices W (k, 3, 3) and x (k, 3)."""
-    product = np.empty_like(x)
-    for c in range(x.shape[0]):
-        for i in range(3):
-            product[c, i] = W[c, i, 0] * x[c, 0] + W[c, i, 1] * x[c, 1] + W[c, i, 2] * x[c, 2]
-    return product
-
-
-@kernel(inline=True)
-def _loss(x, change):
-    """Return the inverse of how many times `change` can be added to x (3,) before it leaves its cone; 0 for ever.
-
-    In the axes in which x is a multiple of the cone's unit, the smallest eigenvalue of the change tells.
-    """
-    size = np.sqrt(_determinant(x))
-    u0, u1, u2 = x[0] / size, x[1] / size, x[2] / size
-    along = u0 * change[0] - u1 * change[1] - u2 * change[2]
-    across = (along + change[0]) / (u0 + 1.0)
-    return (np.hypot(change[1] - across * u1, change[2] - across * u2) - along) / size

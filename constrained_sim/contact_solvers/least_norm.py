@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import error_of
-from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.contact_solvers.semismooth_newton import block_times
@@ -34,6 +34,7 @@ from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.cholesky import independent_factor, pivoted_factor, range_factor
 from constrained_sim.linalg.elimination import solve
 from constrained_sim.linalg.products import largest_entry
+from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array
 
 NO_ROLLING = no_rolling()

@@ -23,11 +23,11 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.friction_disc import differentiate_disc, nearest_in_disc
-from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.rolling_rows import differentiate_rolling, map_rolling
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
 from constrained_sim.linalg.products import largest_entry
-from constrained_sim.linalg.rank import EPSILON
+from constrained_sim.linalg.rank import EPSILON, TINY
 
 
 @kernel

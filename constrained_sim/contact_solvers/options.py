@@ -7,11 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-TINY = np.finfo(np.float64).tiny
-"""In the place of a zero that divides."""
-
 
 class ContactOptions(NamedTuple):
     """What the methods aim at, when they give up, and how they move.
@@ -32,8 +27,12 @@ class ContactOptions(NamedTuple):
             any contact is, and far from where squares of it hide a number of order 1.
         start_iterations: Gauss-Seidel iterations before Newton's method; they take less time than two of its steps, and
             save it more than half of them.
+        first_round: Gauss-Seidel iterations before Newton's method is tried from where they have led, so many that
+            this takes less time than they do.
         newton_steps: steps of Newton's method from where another method has led.
         line_search: lengths of a step, each half the last, that are tried.
+        decrease: part of its length by which a step has to lessen the error: far less than the whole that a step of
+            Newton's would, so that long ones are taken.
         least_shift: added to the diagonal of a Newton step, whose rows are without dimension, as rounding would be.
         large_shift: the same where the step of the least does not lead nearer: where forces are indeterminate, that
             may lead far aside.
@@ -41,8 +40,11 @@ class ContactOptions(NamedTuple):
         settling: Newton steps on one active set; they converge quadratically, or not at all.
         active_sets: active sets that are looked at; each step changes one contact.
         inside: part of the way to the boundary of the cones that a step of the interior-point method goes.
-        short_step: part of a step below which the derivative of the slip counts a tenth from then on: its direction is
-            open where a contact comes to rest.
+        short_step: part of a step below which the derivative of the slip counts `caution` times as much from then on:
+            its direction is open where a contact comes to rest. It counts twice as much again after each other step.
+        caution: see there.
+        centring: exponent of the part of a step that was not possible, which is what the next point keeps of mu;
+            Mehrotra's is 3, for linear programs: less keeps points farther inside the cones.
         stalled: part of a step from which on no further one leads nearer.
         least_stiffness: of a row without bounds, in units of the problem, while the interior-point matrix is factored;
             a second pass takes it back.
@@ -50,6 +52,7 @@ class ContactOptions(NamedTuple):
             first directions are 90 degrees apart.
         refinement: how many times closer the directions are in the next pyramid.
         pivot: smallest pivot of a scaled tableau, with entries of order 1, changed some hundred times.
+        pivoting_rows: rows of a problem up to which pivoting takes a second at most.
         pivots: pivots for each row: Lemke's method takes about one in practice.
         softest: first compliance, relative to the mean diagonal entry of the Delassus matrix: contacts hardly feel each
             other.
@@ -76,8 +79,10 @@ class ContactOptions(NamedTuple):
     max_amplification: float = 1e3
     strong_friction: float = 100.0
     start_iterations: int = 20
+    first_round: int = 300
     newton_steps: int = 20
     line_search: int = 8
+    decrease: float = 0.1
     least_shift: float = 1e-9
     large_shift: float = 1e-4
     memory: int = 3
@@ -85,11 +90,14 @@ class ContactOptions(NamedTuple):
     active_sets: int = 16
     inside: float = 0.99
     short_step: float = 0.3
+    caution: float = 0.1
+    centring: float = 1.5
     stalled: float = 1e-6
     least_stiffness: float = 1e-9
     spread: float = 0.2617993877991494
     refinement: float = 3.0
     pivot: float = 1e-11
+    pivoting_rows: int = 100
     pivots: int = 50
     softest: float = 0.1
     stiffest: float = 1e-6

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact_solvers.natural_map import error_of
-from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.rolling_rows import CONTACT, SIZE, moment_limit, no_rolling
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws, ScaledProblem, impulse_scale, scaled_problem
 from constrained_sim.contact_solvers.status import classify
+from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array
 
 
@@ -52,12 +53,12 @@ class ContactProblem:
         scaled = self.scaled
         return float(error_of(scaled, impulse) / impulse_scale(scaled.laws, scaled.p, scaled.b, impulse))
 
-    def judged(self, impulse: Array, method: str, iterations: int = 0) -> ContactSolution:
+    def judged(self, impulse: Array, method: str) -> ContactSolution:
         """Return `impulse` (n,), found by `method`, as a solution; what is open is cleared in it."""
         scaled, impulse = self.scaled, impulse.copy()
         tolerance = OPTIONS.slack * OPTIONS.accuracy * impulse_scale(scaled.laws, scaled.p, scaled.b, impulse)
         status = classify(scaled.laws, scaled.p, self.G @ impulse + self.b, impulse, tolerance)
-        return ContactSolution(impulse, status, method, iterations, self.residual(impulse))
+        return ContactSolution(impulse, status, method, 0, self.residual(impulse))
 
     @property
     def laws(self) -> ContactLaws:

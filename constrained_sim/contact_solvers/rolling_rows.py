@@ -26,7 +26,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.friction_disc import differentiate_disc, nearest_in_disc
-from constrained_sim.contact_solvers.options import TINY
+from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array
 
 CONTACT, SIZE, COEFFICIENT, RADIUS, DIRECTION, COLUMNS = 0, 1, 2, 3, 4, 6

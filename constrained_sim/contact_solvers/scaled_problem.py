@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.options import OPTIONS, TINY
+from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.rolling_rows import SIZE, moment_limit
 from constrained_sim.linalg.products import largest_entry
+from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array
 
 
@@ -29,6 +30,22 @@ class ContactLaws(NamedTuple):
     lower: Array
     upper: Array
     rolling: Array
+
+
+@kernel
+def box_bounds(one_sided, bilateral, most):
+    """Return the least and the largest impulses (m,) of box rows: one-sided ones, bilateral ones, and dry friction.
+
+    Args:
+        one_sided: number of rows whose impulse never pulls.
+        bilateral: number of rows whose impulse has no bounds.
+        most: (d,) largest impulses of dry joint friction, either way [N m s, N s].
+    """
+    first = one_sided + bilateral
+    lower, upper = np.zeros(first + most.shape[0]), np.full(first + most.shape[0], np.inf)
+    lower[one_sided:first] = -np.inf
+    lower[first:], upper[first:] = -most, most
+    return lower, upper
 
 
 class ScaledProblem(NamedTuple):

@@ -151,7 +151,7 @@ def _step_nearer(problem, factor, r, F, farthest):
         for _ in range(OPTIONS.line_search):
             candidate = r + length * direction
             F_candidate = natural_map(problem, candidate)
-            if largest_entry(F_candidate) < (1.0 - 0.1 * length) * farthest:
+            if largest_entry(F_candidate) < (1.0 - OPTIONS.decrease * length) * farthest:
                 return True, candidate, F_candidate
             length *= 0.5
     return False, r, F

@@ -42,14 +42,15 @@ Quick = tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float]
 NAMES = "stick", "newton", "interior_point", "pivoting", "gauss_seidel", "admm"
 BY_STICKING, NEWTON, INTERIOR_POINT, PIVOTING, GAUSS_SEIDEL, ADMM = range(len(NAMES))
 
-SCHEDULE = (NEWTON, 12), (INTERIOR_POINT, 50), (GAUSS_SEIDEL, 300), (ADMM, 2000), (PIVOTING, 24)
+SCHEDULE = (NEWTON, 12), (INTERIOR_POINT, 50), (GAUSS_SEIDEL, 10000), (ADMM, 2000), (PIVOTING, 24)
 """Methods in turn, and how many iterations each may do.
 
 Newton's method solves nearly all. Where contacts are about to stick, slip or part it may go to and fro; the path of the
 interior-point method leads around that, in a time that does not vary much. It has no model of rolling friction and of
 known slip, and may end at a turn of its path, or early where rows depend on each other, as those of many joints at
-their stops. Gauss-Seidel, which begins anew, and ADMM know no rank: they solve these. Pivoting passes the turns,
-slowly. The last three are tried where nothing is acceptable.
+their stops. Gauss-Seidel and ADMM know no rank: they solve these, also with hundreds of contacts. Pivoting passes the
+turns, in a time that grows with the third power of the rows. The last three are tried where nothing is acceptable,
+pivoting of many rows where nothing is tolerable.
 """
 
 COMPILED = NEWTON, INTERIOR_POINT
@@ -177,11 +178,6 @@ class ContactMethod:
         """What to begin with where Newton's method would be the first and is not likely to do."""
         return replace(self, name=NAMES[INTERIOR_POINT]) if self.newton_first else self
 
-    @cached_property
-    def after_quick(self) -> ContactMethod:
-        """What to go on with where the quick methods led to no solution."""
-        return replace(self, name=NAMES[PIVOTING]) if self.newton_first else self
-
     def quick_solution(
         self, impulse: Array, status: npt.NDArray[np.int64], how: tuple[int, int], residual: float, magnitude: float
     ) -> ContactSolution:
@@ -251,11 +247,11 @@ def _follow_schedule(problem: ContactProblem, method: ContactMethod, quick: Quic
     for which, budget in schedule:
         magnitude = float(impulse_scale(scaled.laws, scaled.p, scaled.b, impulse))
         enough = OPTIONS.sufficient if which in COMPILED else acceptable(method.tolerance, magnitude)
+        if which == PIVOTING and len(impulse) > OPTIONS.pivoting_rows:
+            enough = OPTIONS.tolerable
         if error <= max(wanted, enough * magnitude):
             break
-        # Forces of dependent rows that balance each other may have grown beyond measure, and their rounding with them.
-        begin = np.zeros_like(impulse) if which == GAUSS_SEIDEL and np.isfinite(error) else impulse
-        other, left, done = METHODS[NAMES[which]](problem, begin, wanted, budget)
+        other, left, done = METHODS[NAMES[which]](problem, impulse, wanted, budget)
         how = how[0], how[1] + done
         if left < error:
             impulse, error, how = other, left, (which, how[1])
@@ -264,10 +260,23 @@ def _follow_schedule(problem: ContactProblem, method: ContactMethod, quick: Quic
 
 
 def gauss_seidel(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
-    """Projected Gauss-Seidel; a few steps of Newton's method make all digits."""
-    found, _, done = projected_gauss_seidel(problem.scaled, impulse, tolerance, budget)
-    found, error, steps = newton(problem.scaled, found, tolerance, OPTIONS.newton_steps)
-    return found, error, done + steps
+    """Projected Gauss-Seidel, in rounds that are twice as long each time, until the error is acceptable.
+
+    Newton's method goes on from where each has led, for all digits.
+    """
+    scaled, done, rounds = problem.scaled, 0, OPTIONS.first_round
+    best, least = impulse, np.inf
+    while done < budget:
+        impulse, _, count = projected_gauss_seidel(scaled, impulse, tolerance, min(rounds, budget - done))
+        found, error, steps = newton(scaled, impulse, tolerance, OPTIONS.newton_steps)
+        done += count + steps
+        if error < least:
+            best, least = found, error
+        magnitude = float(impulse_scale(scaled.laws, scaled.p, scaled.b, best))
+        if count < rounds or least <= acceptable(tolerance, magnitude) * magnitude:
+            break
+        rounds *= 2
+    return best, least, done
 
 
 def _compiled(method: Callable[[ScaledProblem, Array, float, int], tuple[Array, float, int]]) -> Method:

@@ -14,6 +14,7 @@ from constrained_sim.descriptions.inertia import is_indefinite
 from constrained_sim.descriptions.visual import Visual
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joints import Spring
+from constrained_sim.validation import Array
 
 LARGEST_SYSTEM = 300
 """Degrees of freedom of the largest robot: Pinocchio's working memory grows with their cube, to 0.9 GB there."""
@@ -46,6 +47,7 @@ class Description:
         ignored: what it says and nobody uses, one line each.
         effort_ranges: least and largest effort [N m, N] of joints that are stronger one way.
         visuals: shapes that it is shown with, where `text` does not say.
+        free_poses: where it places what floats, position [m] and quaternion xyzw (7,) by joint; the origin otherwise.
     """
 
     model: pin.Model
@@ -58,6 +60,7 @@ class Description:
     ignored: tuple[str, ...] = ()
     effort_ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     visuals: tuple[Visual, ...] = ()
+    free_poses: Mapping[str, Array] = field(default_factory=dict)
 
 
 def check_size(what: str, links: int, moving: int) -> None:

@@ -96,6 +96,7 @@ def _robot_of(
         description.ignored,
         description.effort_ranges,
         visuals=description.visuals,
+        free_poses=description.free_poses,
     )
 
 

@@ -222,6 +222,10 @@ class Dynamics:
         return self.placements, self.velocities, self.biases, self._gravity
 
 
+ASIDE = -1
+"""In place of the depth of calls: the work space of :func:`kinematics_aside`."""
+
+
 @lru_cache(maxsize=16)
 def _work_space_of(robot: Robot, thread: int, depth: int) -> Dynamics:
     return Dynamics(robot)
@@ -249,6 +253,13 @@ def kinematics_at(robot: Robot, q: Array, t: float = 0.0) -> Dynamics:
     """Return the kinematics of `robot` at `q` (nq,) and time `t`, in a work space that the next call uses again."""
     dynamics = _work_space(robot)
     dynamics.update_kinematics(q, t)
+    return dynamics
+
+
+def kinematics_aside(robot: Robot, q: Array) -> Dynamics:
+    """Return the kinematics of `robot` at `q` (nq,), and leave alone what the functions above have returned."""
+    dynamics = _work_space_of(robot, get_ident(), ASIDE)
+    dynamics.update_kinematics(q)
     return dynamics
 
 

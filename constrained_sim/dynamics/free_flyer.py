@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.dynamics.tree import cross, in_axes, in_world, rotated, turned
+from constrained_sim.dynamics.vectors import cross, in_axes, in_world, rotated, turned
 from constrained_sim.linalg.products import matvec
 from constrained_sim.linalg.rank import EPSILON
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
+from constrained_sim.linalg.products import largest_entry, matvec
 from constrained_sim.linalg.rank import EPSILON
 from constrained_sim.validation import Array
 
@@ -63,10 +64,10 @@ def body_motion(joint, placements, velocities, biases, gravity):
     return BodyMotion(
         rotation,
         position,
-        rotation @ linear,
-        rotation @ angular,
-        rotation @ (biases[joint, 0] + cross(angular, linear)) + gravity,
-        rotation @ angular_bias,
+        matvec(rotation, linear),
+        matvec(rotation, angular),
+        matvec(rotation, biases[joint, 0] + cross(angular, linear)) + gravity,
+        matvec(rotation, angular_bias),
     )
 
 
@@ -129,6 +130,24 @@ def row_jacobian(joints, positions, axes, joint_axes, support):
 
 
 @kernel(inline=True)
+def moved_by(joint_axes, j, x, y, z, lever):
+    """Return the three numbers of the velocity of what is at (x, y, z) under one joint's motion, and their rounding.
+
+    Args:
+        joint_axes: see :func:`row_jacobian`.
+        j: which degree of freedom moves.
+        x: [m].
+        y: [m].
+        z: [m].
+        lever: lengths that these three are sums of [m].
+    """
+    ax, ay, az = joint_axes[j, 0], joint_axes[j, 1], joint_axes[j, 2]
+    wx, wy, wz = joint_axes[j, 3], joint_axes[j, 4], joint_axes[j, 5]
+    noise = ROUNDING * (abs(ax) + abs(ay) + abs(az) + (abs(wx) + abs(wy) + abs(wz)) * lever)
+    return ax + wy * z - wz * y, ay + wz * x - wx * z, az + wx * y - wy * x, noise
+
+
+@kernel(inline=True)
 def fill_rows(joints, positions, levers, axes, joint_axes, support, jacobian):
     """Fill `jacobian` with what :func:`row_jacobian` returns; arguments as there.
 
@@ -140,10 +159,7 @@ def fill_rows(joints, positions, levers, axes, joint_axes, support, jacobian):
         lever = levers[i]
         for j in range(joint_axes.shape[0]):
             if support[joints[i], j]:
-                ax, ay, az = joint_axes[j, 0], joint_axes[j, 1], joint_axes[j, 2]
-                wx, wy, wz = joint_axes[j, 3], joint_axes[j, 4], joint_axes[j, 5]
-                vx, vy, vz = ax + wy * z - wz * y, ay + wz * x - wx * z, az + wx * y - wy * x
-                noise = ROUNDING * (abs(ax) + abs(ay) + abs(az) + (abs(wx) + abs(wy) + abs(wz)) * lever)
+                vx, vy, vz, noise = moved_by(joint_axes, j, x, y, z, lever)
                 for r in range(3):
                     along = axes[i, r, 0] * vx + axes[i, r, 1] * vy + axes[i, r, 2] * vz
                     if abs(along) > noise:
@@ -170,14 +186,14 @@ def anchor_rows(joints, offsets, normals, placements, joint_axes, support):
     axes = normals @ placements[joints[1], :3]
     count, nv = normals.shape[0], joint_axes.shape[0]
     jacobian = np.zeros((count, nv))
+    x, y, z = point[0], point[1], point[2]
+    lever = abs(x) + abs(y) + abs(z)
     for j in range(nv):
         moves_a, moves_b = support[joints[0], j], support[joints[1], j]
         if moves_a != moves_b:
-            column = joint_axes[j]
-            velocity = column[:3] + cross(column[3:], point)
-            noise = ROUNDING * (np.abs(column[:3]).sum() + np.abs(column[3:]).sum() * np.abs(point).sum())
+            vx, vy, vz, noise = moved_by(joint_axes, j, x, y, z, lever)
             for r in range(count):
-                along = np.dot(axes[r], velocity)
+                along = axes[r, 0] * vx + axes[r, 1] * vy + axes[r, 2] * vz
                 if abs(along) > noise:
                     jacobian[r, j] = along if moves_a else -along
     drop_spurious(jacobian)
@@ -187,9 +203,11 @@ def anchor_rows(joints, offsets, normals, placements, joint_axes, support):
 @kernel
 def drop_spurious(rows):
     """Set `rows` (k, nv) to zero that are nothing beside the largest one, in place."""
-    largest = np.abs(rows).max() if rows.size else 0.0
+    largest = 0.0
     for row in rows:
-        if np.abs(row).max() <= SPURIOUS * largest:
+        largest = max(largest, largest_entry(row))
+    for row in rows:
+        if largest_entry(row) <= SPURIOUS * largest:
             row[:] = 0.0
 
 
@@ -211,7 +229,39 @@ def anchor_bias(joints, offsets, normals, placements, velocities, biases, gravit
     b = body_motion(joints[1], placements, velocities, biases, gravity)
     apart = velocity_at(a, point) - velocity_at(b, point)
     bias = bias_at(a, point) - bias_at(b, point) - 2.0 * cross(b.angular_velocity, apart)
-    return normals @ (placements[joints[1], :3] @ bias)
+    return matvec(normals, matvec(placements[joints[1], :3], bias))
+
+
+@kernel
+def anchors_rows(anchors, joints, offsets, normals, placements, joint_axes, support):
+    """Return (m, nv) the rows of a anchors, see :func:`anchor_rows`.
+
+    Args:
+        anchors: (a, 2) the first row of each, and the row after its last.
+        joints: (a, 2).
+        offsets: (a, 1, 3) [m].
+        normals: (m, 3).
+        placements: see :func:`point_positions`.
+        joint_axes: see :func:`row_jacobian`.
+        support: see :func:`row_jacobian`.
+    """
+    jacobian = np.empty((normals.shape[0], joint_axes.shape[0]))
+    for i in range(anchors.shape[0]):
+        first, end = anchors[i, 0], anchors[i, 1]
+        jacobian[first:end] = anchor_rows(joints[i], offsets[i], normals[first:end], placements, joint_axes, support)
+    return jacobian
+
+
+@kernel
+def anchors_bias(anchors, joints, offsets, normals, placements, velocities, biases, gravity):
+    """Return (m,) the bias accelerations of a anchors, see :func:`anchor_bias`; the first four as above [m/s^2]."""
+    bias = np.empty(normals.shape[0])
+    for i in range(anchors.shape[0]):
+        first, end = anchors[i, 0], anchors[i, 1]
+        bias[first:end] = anchor_bias(
+            joints[i], offsets[i], normals[first:end], placements, velocities, biases, gravity
+        )
+    return bias
 
 
 @kernel

@@ -21,19 +21,20 @@ import pinocchio as pin
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.linalg.inertia_factor import solve_inertia
-from constrained_sim.linalg.products import entries, matvec, vecmat
+from constrained_sim.linalg.products import entries, vecmat
 
-EXCESS = 0.1
-"""Share of the kinetic energy that one step may err by: of chains that lash, steps that are of use err by 0.03."""
+ENERGY_ERRORS = 0.003, 0.1
+"""Shares of the kinetic energy that one step may err by: of second order, in which nearly all of quadrupeds that stand,
+run or fall err less; and of first order."""
 
 SAME_INERTIA = 1e-12
 """Change of an entry ``M_ij / sqrt(M_ii M_jj)`` of the inertia that is rounding."""
 
 
 @kernel
-def generalized_momentum(M, v, impulses):
-    """Return (nv,) ``M v`` plus the sum of `impulses` (6, nv)."""
-    total = matvec(M, v)
+def with_impulses(momentum, impulses):
+    """Return (nv,) a generalised `momentum` (nv,) plus the sum of the `impulses` (6, nv) of the causes of motion."""
+    total = momentum.copy()
     for cause in range(impulses.shape[0]):
         for i in range(total.shape[0]):
             total[i] += impulses[cause, i]
@@ -41,48 +42,48 @@ def generalized_momentum(M, v, impulses):
 
 
 @kernel
-def applied_impulses(h, impulses, inertial):
-    """Return (nv,) the generalised impulses of all forces but inertial ones [N m s, N s].
+def limit_energy(parents, kinetic, work, allowed, v, momentum):
+    """Compare the kinetic energy at the end of a step with the work, and limit it by that, in place.
 
-    Args:
-        h: length of the step [s].
-        impulses: (6, nv) of the causes of motion, with those of the bias forces.
-        inertial: (nv,) Coriolis and centrifugal forces among these [N m, N].
-    """
-    total = h * inertial
-    for cause in range(impulses.shape[0]):
-        for i in range(total.shape[0]):
-            total[i] += impulses[cause, i]
-    return total
-
-
-@kernel
-def limit_energy(parents, kinetic, work, v, momentum):
-    """Scale the momentum (nv,) at the end of a step down where its kinetic energy is far beyond the work, in place.
-
-    Of each tree on the world by itself. It is far beyond where joints turn by about a radian within a step: there no
-    step is accurate, and without a limit the next one would begin with what this one errs. Momenta that are known are
-    not kept there.
+    Of each tree on the world by itself. They differ by more than :data:`ENERGY_ERRORS` where joints turn by some tenths
+    of a radian within a step: there no step is accurate, and without a limit the next one would begin with what this
+    one errs. Where the energy at the end is the larger one, the velocity is multiplied by the s of
+    ``s^2 E = T + |W_0| + s |W_1|``, with the energies T at the beginning and E at the end, and the work of the forces
+    at either velocity. Momenta that are known are not kept there.
 
     Args:
         parents: (nv,) parent of each degree of freedom, -1 at a root.
         kinetic: (nv,) shares ``v_i (M v)_i / 2`` of the kinetic energy at the beginning [J].
-        work: (nv,) of all forces along each degree of freedom [J].
+        work: (2, nv) of all forces along each degree of freedom, the halves at the velocities at both ends [J].
+        allowed: share of the kinetic energy by which they may differ; (nv,) shares of that at rest [J], which is added
+            to it.
         v: (nv,) velocity at the end.
-        momentum: (nv,) M v there; changed.
+        momentum: (nv,) M v there; scaled down where its energy is too large.
+
+    Returns:
+        Whether they differ by so much in a tree. So does NaN.
     """
     roots = np.empty(v.shape[0], dtype=np.int64)
-    most, done, energy = np.zeros(v.shape[0]), np.zeros(v.shape[0]), np.zeros(v.shape[0])
+    (error, negligible), first = allowed, np.zeros(v.shape[0])
+    energy, least = np.zeros(v.shape[0]), np.zeros(v.shape[0])
+    done = np.zeros((2, v.shape[0]))
     for i in range(v.shape[0]):
         root = i if parents[i] < 0 else roots[parents[i]]
         roots[i] = root
-        most[root] += kinetic[i]
-        done[root] += work[i]
+        first[root] += kinetic[i]
+        done[0, root] += work[0, i]
+        done[1, root] += work[1, i]
         energy[root] += 0.5 * v[i] * momentum[i]
+        least[root] += negligible[i]
+    is_off = False
     for i in range(v.shape[0]):
-        allowed = most[roots[i]] + abs(done[roots[i]])
-        if energy[roots[i]] > (1.0 + EXCESS) * allowed:
-            momentum[i] *= np.sqrt(allowed / energy[roots[i]])
+        start, end, before, after = first[roots[i]], energy[roots[i]], done[0, roots[i]], done[1, roots[i]]
+        most = start + abs(before + after) + least[roots[i]]
+        is_off |= not abs(end - start - before - after) <= error * most
+        if end > (1.0 + error) * most:
+            half = 0.5 * abs(after) / end
+            momentum[i] *= min(half + np.sqrt(half * half + (start + abs(before)) / end), 1.0)
+    return is_off
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.kinematics import ROUNDING, drop_spurious
-from constrained_sim.dynamics.tree import cross, in_axes, in_world
+from constrained_sim.dynamics.vectors import cross, in_axes, in_world
 from constrained_sim.linalg.products import matvec
 
 SERIES_ANGLE = 0.5

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from constrained_sim.config import Config
 from constrained_sim.layouts.charts import Chart, Page, pages_of
-from constrained_sim.plots.style import COLOURS
+from constrained_sim.palette import COLOURS
 
 STREAMER = "ROS2 Topic Subscriber"
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from constrained_sim.config import Config
 from constrained_sim.dynamics.dynamics import kinematics_at
+from constrained_sim.robot import WORLD
 
 LEAST = 0.3
 """[m] Size below which no robot is looked at closer."""
@@ -37,7 +38,7 @@ def view_of(config: Config) -> View:
     size = max(LEAST, float(np.linalg.norm(high - low)))
     options = config.node
     free = config.robot.floating_base
-    follows = options.frame_prefix + config.robot.root_link if free else options.world_frame
+    follows = options.frames.of(config.robot.root_link if free else WORLD)
     middle = np.round((low + high) / 2.0, 2) + 0.0
     if free:
         middle[:] = 0.0  # of the frame that is followed

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-import warnings
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from constrained_sim.exceptions import ThreadsNotBounded
+from constrained_sim.user_warnings import warn
 
 try:
     from threadpoolctl import ThreadpoolController
@@ -35,7 +35,7 @@ def single_threaded_blas() -> AbstractContextManager[object]:
     """
     if ThreadpoolController is None:
         if os.environ.get(VARIABLE) != "1":
-            warnings.warn(ThreadsNotBounded(VARIABLE), stacklevel=2)
+            warn(ThreadsNotBounded(VARIABLE))
         return nullcontext()
     limits: AbstractContextManager[object] = _controller().limit(limits=1, user_api="blas")
     return limits

@@ -10,6 +10,9 @@ from constrained_sim.validation import Array
 EPSILON = float(np.finfo(np.float64).eps)
 """Rounding of a number near 1."""
 
+TINY = float(np.finfo(np.float64).tiny)
+"""In the place of a zero that divides."""
+
 ROW_TOLERANCE = 1e-6
 """Remainder of a row, relative to its length in the metric of M^-1, from which on it is independent.
 
@@ -34,6 +37,10 @@ BASIS_TOLERANCE = 1e-12
 
 BALANCE_TOLERANCE = 1e-9
 """Singular value of rows of unit length below which forces along them balance each other."""
+
+TIE = 1e-9
+"""By how much, relative to its square, a row is longer than one before it to be the pivot in its stead: of rows that
+are equally long but for rounding the first one declared is taken."""
 
 
 @kernel
@@ -112,7 +119,7 @@ def pivoted_rows(rows, responses, tolerance):
         best, longest = k, -1.0
         for i in range(k, count):
             square = np.dot(q[i], d[i])
-            if square > longest * (1.0 + 1e-9):
+            if square > longest * (1.0 + TIE):
                 best, longest = i, square
         if not longest > tolerance**2:
             break

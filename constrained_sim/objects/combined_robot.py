@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from constrained_sim.collision.shapes import mesh_path
+from constrained_sim.collision.robot_shapes import mesh_path
 from constrained_sim.constraints import Constraint
 from constrained_sim.descriptions.collision_element import CollisionElement
 from constrained_sim.descriptions.description import refuse_massless_joints

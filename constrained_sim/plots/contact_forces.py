@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.palette import COLOURS
 from constrained_sim.plots.handles import (
     draw_line,
     impact_handle,
@@ -19,7 +20,6 @@ from constrained_sim.plots.handles import (
 )
 from constrained_sim.plots.page import Panel, Sheet, leave_room
 from constrained_sim.plots.recording import Recording
-from constrained_sim.plots.style import COLOURS
 
 NORMAL, TANGENTIAL = COLOURS[0], COLOURS[1]
 AXES = {"x": COLOURS[1], "y": COLOURS[2], "z": COLOURS[0]}

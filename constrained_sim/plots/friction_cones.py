@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.palette import COLOURS
 from constrained_sim.plots.contact_forces import by_limb, columns_for, left_out
 from constrained_sim.plots.handles import draw_line, line_handle, shade_handles, shade_status
 from constrained_sim.plots.page import Panel, Sheet
 from constrained_sim.plots.recording import Recording
-from constrained_sim.plots.style import COLOURS, LIMIT
+from constrained_sim.plots.style import LIMIT
 
 TOP = 1.35
 """Of a panel: there is room for the name above the cone."""

@@ -14,6 +14,7 @@ from constrained_sim.bag_reader import bag_reader
 from constrained_sim.config import Config
 from constrained_sim.constraints import Constraint, PointContact
 from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.nanoseconds import NANOSECONDS, seconds_of
 from constrained_sim.plots.from_trajectory import declared_contact, joint_limits
 from constrained_sim.plots.limbs import Limbs
 from constrained_sim.plots.recording import (
@@ -152,7 +153,7 @@ class BagMessages:
             impulses = {i.name: _norm(i.linear) for i in message.impulses}
             self._impacts.append((_time(message), message.energy_lost, impulses))
         elif kind == NUMBER:
-            self._impacts.append((1e-9 * stamp, message.data, {}))
+            self._impacts.append((seconds_of(stamp), message.data, {}))
         elif kind == IMPULSE and self._impacts:
             self._impacts[-1][2][topic.removeprefix(IMPULSES)] = _norm(message.vector)  # after its energy
         elif kind == STATUS:
@@ -257,7 +258,7 @@ def _impact_series(impacts: Sequence[tuple[float, float, dict[str, float]]]) -> 
 
 def _time(message: Any) -> float:
     stamp = message.header.stamp
-    return float(stamp.sec + 1e-9 * stamp.nanosec)
+    return seconds_of(stamp.sec * NANOSECONDS + stamp.nanosec)
 
 
 def _norm(vector: Any) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.optional import optional
 from constrained_sim.plots.recording import ContactSeries
-from constrained_sim.plots.style import IMPACT, STATUS_COLOURS, STATUS_NAMES, spans, thinned
+from constrained_sim.plots.style import IMPACT, STATUS_NAMES, STATUS_SHADES, spans, thinned
 from constrained_sim.validation import Array
 
 
@@ -20,7 +20,7 @@ def shade_handles() -> list[Any]:
     """Return the entries of stick, slip and flight."""
     patch = optional("matplotlib.patches", "plotting").Patch
     return [
-        patch(facecolor=STATUS_COLOURS[status], edgecolor="0.6", linewidth=0.5, label=name)
+        patch(facecolor=STATUS_SHADES[status], edgecolor="0.6", linewidth=0.5, label=name)
         for status, name in STATUS_NAMES.items()
     ]
 
@@ -36,7 +36,7 @@ def shade_status(axes: Any, t: Array, contact: ContactSeries) -> None:
     for status in (ContactStatus.STICKING, ContactStatus.SLIDING):
         times = [(span.begin, span.end - span.begin) for span in found if span.value == status]
         axes.broken_barh(
-            times, (0.0, 1.0), transform=axes.get_xaxis_transform(), color=STATUS_COLOURS[status], linewidth=0, zorder=0
+            times, (0.0, 1.0), transform=axes.get_xaxis_transform(), color=STATUS_SHADES[status], linewidth=0, zorder=0
         )
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.palette import COLOURS
 from constrained_sim.plots.contact_forces import left_out
 from constrained_sim.plots.page import Panel, Sheet
 from constrained_sim.plots.recording import Recording
-from constrained_sim.plots.style import COLOURS
 from constrained_sim.validation import Array
 
 

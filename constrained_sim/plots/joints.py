@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.palette import COLOURS
 from constrained_sim.plots.handles import draw_line, line_handle
 from constrained_sim.plots.page import Panel, Sheet
 from constrained_sim.plots.recording import JointSeries, Recording
-from constrained_sim.plots.style import COLOURS, LIMIT
+from constrained_sim.plots.style import LIMIT
 from constrained_sim.validation import Array
 
 NEAR = 0.6

@@ -11,6 +11,9 @@ import numpy as np
 
 from constrained_sim.optional import optional
 
+NAME_ROOM = 0.22
+"""Share of a panel's height above its lines in which its name stands."""
+
 MOST_ROWS = 8
 """Of panels on a page: each stays three centimetres high."""
 
@@ -87,16 +90,19 @@ def split_rows(panels: Sequence[Panel], columns: int) -> list[list[Panel]]:
     return rows
 
 
-def split_pages(rows: Sequence[list[Panel]], most: int = MOST_ROWS) -> list[list[list[Panel]]]:
-    """Return pages of at most `most` rows; a group is divided only where a page does not hold it, and then evenly."""
+def split_pages(rows: Sequence[list[Panel]]) -> list[list[list[Panel]]]:
+    """Return pages of at most :data:`MOST_ROWS` rows.
+
+    A group is divided only where a page does not hold it, and then evenly.
+    """
     pages: list[list[list[Panel]]] = []
     for _, group in groupby(rows, key=lambda row: row[0].group):
         members = list(group)
-        free = most - len(pages[-1]) if pages else 0
-        if len(members) <= free or (len(members) > most and free >= WORTH):
+        free = MOST_ROWS - len(pages[-1]) if pages else 0
+        if len(members) <= free or (len(members) > MOST_ROWS and free >= WORTH):
             pages[-1] += members[:free]
             members = members[free:]
-        parts = -(-len(members) // most)
+        parts = -(-len(members) // MOST_ROWS)
         pages += [list(part) for part in _evenly(members, parts)]
     return pages
 
@@ -152,10 +158,10 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     )  # fmt: skip
 
 
-def leave_room(axes: Any, share: float = 0.22) -> None:
-    """Raise the top of a panel by a share of its height: names stand there."""
+def leave_room(axes: Any) -> None:
+    """Raise the top of a panel: names stand there."""
     bottom, top = axes.get_ylim()
-    axes.set_ylim(bottom, top + share * (top - bottom))
+    axes.set_ylim(bottom, top + NAME_ROOM * (top - bottom))
 
 
 def _label_lowest(grid: Any, rows: Sequence[Sequence[Panel]]) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from constrained_sim.palette import COLOURS
 from constrained_sim.plots.contact_forces import left_out
 from constrained_sim.plots.handles import draw_line
 from constrained_sim.plots.page import Panel, Sheet
 from constrained_sim.plots.recording import Recording, Table
-from constrained_sim.plots.style import COLOURS
 from constrained_sim.validation import Array
 
 FLOOR = 1e-17

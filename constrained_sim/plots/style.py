@@ -1,4 +1,4 @@
-"""Colours and lines of all pictures; colour-blind people can tell them apart."""
+"""Lines and shades of all plots."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact_solvers.status import ContactStatus
+from constrained_sim.palette import COLOURS
 from constrained_sim.validation import Array
-
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's."""
 
 DASHES = ("-", "--", ":", "-.")
 """Of lines beyond the first seven, seven by seven."""
 
-STATUS_COLOURS = {
+STATUS_SHADES = {
     ContactStatus.OPEN: "#FFFFFF",
     ContactStatus.STICKING: "#DCEAF5",
     ContactStatus.SLIDING: "#FAD9A8",
 }
-"""Shades behind the lines: they differ in lightness too."""
+"""Behind the lines, and much paler than these; they differ in lightness too."""
 
 STATUS_NAMES = {ContactStatus.OPEN: "flight", ContactStatus.STICKING: "stick", ContactStatus.SLIDING: "slip"}
 

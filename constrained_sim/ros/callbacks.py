@@ -54,6 +54,11 @@ class Callbacks:
         if time.monotonic() < self._busy_until:
             self._take_turn(0.0)
 
+    def finish(self) -> None:
+        """Let callbacks that waited for a future go on to their end, before there are no more turns."""
+        while time.monotonic() < self._busy_until:
+            self._take_turn(0.0)
+
     def wait(self, timeout: float) -> None:
         """Sleep until a callback has run or `timeout` [s] is over."""
         self._take_turn(timeout)

@@ -10,8 +10,9 @@ from typing import NamedTuple
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.ros.cdr import Form, deserialise, serialise
-from constrained_sim.ros.conversions import NANOSECONDS, JointNames, to_nanoseconds
+from constrained_sim.ros.conversions import JointNames, to_nanoseconds
 from constrained_sim.servo import JointCommand
 
 STAMP = 2

@@ -14,8 +14,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.ros.command_reader import CommandReader
-from constrained_sim.ros.conversions import NANOSECONDS, JointNames
+from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
 from constrained_sim.ros.hardware_link import HardwareLink
 from constrained_sim.ros.inbox import Inbox
@@ -128,7 +129,7 @@ class Commands:
 
     def _push(self, message: WrenchStamped) -> None:
         try:
-            self._world.push(wrench_from_topic(message, self._world.config.node.frame_prefix))
+            self._world.push(wrench_from_topic(message, self._world.link_of))
         except ConstrainedSimError as error:
             self._refuse(error)
             return

@@ -51,6 +51,9 @@ FORMS = {
     "axes": Form("axes", lambda axes: list(axes) or None, _numbers),
 }
 
+LINKS = ("link_a", "link_b")
+"""Fields that name links, by their frames or by their own names."""
+
 SLOTS = set(msg.Constraint.get_fields_and_field_types())
 
 
@@ -68,8 +71,8 @@ KINDS = {name: kind for name, kind in CONSTRAINTS.items() if not kind.is_unilate
 """Constraints that a message can declare, by kind."""
 
 
-def constraint_from_message(message: msg.Constraint) -> Constraint:
-    """Return the declared bilateral constraint.
+def constraint_from_message(message: msg.Constraint, link_of: Callable[[str], str]) -> Constraint:
+    """Return the declared bilateral constraint, of the links that `link_of` finds by their names.
 
     Raises:
         ConstrainedSimError: a value that is not allowed.
@@ -80,6 +83,7 @@ def constraint_from_message(message: msg.Constraint) -> Constraint:
         form = _form(f.name)
         is_target = f.name in kind.targets and message.hold_current
         values[f.name] = None if is_target else form.read(getattr(message, form.field))
+    values |= {name: link_of(values[name]) for name in LINKS if name in values}
     return kind(**values)
 
 

@@ -8,24 +8,24 @@ from geometry_msgs.msg import Vector3, Wrench, WrenchStamped
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
-from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.dynamics.dynamics import kinematics_at
+from constrained_sim.frame_names import FrameNames
+from constrained_sim.palette import STATUS_COLOURS, rgb
 from constrained_sim.ros.conversions import point, vector
 from constrained_sim.ros.world import Period
 
-COLOURS = {ContactStatus.STICKING: (0.1, 0.7, 0.2), ContactStatus.SLIDING: (0.9, 0.5, 0.1)}
-OPEN_COLOUR = (0.5, 0.5, 0.5)
-"""Of a contact that carried force during the period and does no longer."""
-
 
 def arrows(header: Header, period: Period, scale: float) -> MarkerArray:
-    """Return an arrow of `scale` [m/N] at each contact that carries force; those of before are deleted."""
+    """Return an arrow of `scale` [m/N] at each contact that carries force; those of before are deleted.
+
+    One that carried force during the period and does no longer is grey.
+    """
     markers = [Marker(header=header, ns="contacts", action=Marker.DELETEALL)]
     for number, (name, contact) in enumerate(sorted(period.contacts.items())):
         force = period.mean_forces[name]
         if not force.any():
             continue
-        red, green, blue = COLOURS.get(contact.status, OPEN_COLOUR)
+        red, green, blue = (value / 255.0 for value in rgb(STATUS_COLOURS[contact.status]))
         markers.append(
             Marker(
                 header=header,
@@ -41,7 +41,7 @@ def arrows(header: Header, period: Period, scale: float) -> MarkerArray:
     return MarkerArray(markers=markers)
 
 
-def link_wrenches(header: Header, period: Period, prefix: str) -> dict[str, WrenchStamped]:
+def link_wrenches(header: Header, period: Period, frames: FrameNames) -> dict[str, WrenchStamped]:
     """Return the mean wrench of each contact on its link, about the link's origin, in its axes, by name."""
     robot = period.result.robot
     dynamics = kinematics_at(robot, period.result.state.q)
@@ -52,7 +52,7 @@ def link_wrenches(header: Header, period: Period, prefix: str) -> dict[str, Wren
         moment = np.cross(contact.position, force) + period.mean_moments[name]
         there = link.actInv(pin.Force(force, moment))
         messages[name] = WrenchStamped(
-            header=Header(stamp=header.stamp, frame_id=prefix + contact.link),
+            header=Header(stamp=header.stamp, frame_id=frames.of(contact.link)),
             wrench=Wrench(force=vector(there.linear), torque=vector(there.angular)),
         )
     return messages

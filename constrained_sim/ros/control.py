@@ -9,9 +9,10 @@ from dataclasses import replace
 from rclpy.node import Node
 from rclpy.task import Future
 
-from constrained_sim.config import SPEEDS
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.msg import SimulationStatus
+from constrained_sim.nanoseconds import NANOSECONDS, nanoseconds_of, seconds_of
+from constrained_sim.options import SPEEDS
 from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
 from constrained_sim.ros.commands import Commands
 from constrained_sim.ros.health import Counters, Health
@@ -78,10 +79,10 @@ class Control:
         self._repeated = self._warned = time.monotonic()
         self._told = Counters()
         self._text = self.failure = self._recording_problem = ""
-        self._status_period = round(1e9 / self._options.status_rate)
+        self._status_period = round(NANOSECONDS / self._options.status_rate)
         self._next_status = world.stamp
         self._rate_from = (time.monotonic(), world.stamp)
-        self._end = world.stamp + round(self._options.duration * 1e9) if self._options.duration else None
+        self._end = world.stamp + nanoseconds_of(self._options.duration) if self._options.duration else None
 
     # -- what services ask for
 
@@ -116,12 +117,14 @@ class Control:
             after_each: told how many are left, once a period is published.
 
         Raises:
-            InvalidValue: not paused, frozen, none wanted, or a request is under way.
+            InvalidValue: not paused, frozen, at its end, none wanted, or a request is under way.
         """
         if not self._active:
             raise InvalidValue("step", "an inactive node", "an active one: ros2 lifecycle set NODE activate")
         if not self._paused:
             raise InvalidValue("step", "a running simulation", "a paused one: call ~/pause with data: true first")
+        if self._stopped:
+            raise InvalidValue("step", "a node that ends", "one that goes on")
         if self._steps_done is not None:
             raise InvalidValue("step", "a second request", "one at a time")
         if periods < 1:
@@ -180,7 +183,9 @@ class Control:
         self._pace.restart()
         while not self._stopped and (self._end is None or self._world.stamp < self._end):
             self._loop_once()
+        self._stopped = True
         self._finish_steps("the node ends")
+        self._callbacks.finish()
         self._commands.refusals.tell_more()
 
     @property
@@ -242,9 +247,7 @@ class Control:
                 self._send_status()
             self._outputs.send_period(period)
         if self._world.frozen:
-            self._node.get_logger().error(f"frozen: {self._world.frozen}; call ~/reset to go on")
-            self.changed(self._world.frozen)
-            self._finish_steps(self._world.frozen)
+            self._react_to_freezing()
         elif self._steps_wanted:
             self._steps_wanted -= 1
             self._after_step(self._steps_wanted)
@@ -252,6 +255,15 @@ class Control:
                 self._finish_steps("")
                 if self._status_is_old:
                     self._send_status()
+
+    def _react_to_freezing(self) -> None:
+        """Say why the world is frozen; a node with a ``duration``, which nobody may be there to reset, ends."""
+        if self._options.duration:
+            self._give_up(f"frozen: {self._world.frozen}")
+        else:
+            self._node.get_logger().error(f"frozen: {self._world.frozen}; call ~/reset to go on")
+            self.changed(self._world.frozen)
+        self._finish_steps(self._world.frozen)
 
     def _wait_for_answer(self) -> None:
         """Wait for commands; repeat the state for controllers that missed it; say who is missing."""
@@ -304,7 +316,7 @@ class Control:
         return max(self._options.duration, self._options.lockstep_timeout)
 
     def _give_up(self, why: str) -> None:
-        """End the node before its duration has been simulated: nobody drives it."""
+        """End the node before its duration has been simulated: nobody drives it, or it is frozen."""
         self.failure = f"{why}; the node ends before its duration of {self._options.duration:g} s"
         self.changed(self.failure)
         self._stopped = True
@@ -319,7 +331,7 @@ class Control:
             self._finish_steps(text)
         elif action == "continue":
             self._waiting_since = None
-            self._free_run = Realtime(self._world.period_ns * 1e-9, 1.0)
+            self._free_run = Realtime(seconds_of(self._world.period_ns), 1.0)
             self._commands.any_stamp = True
             text += "; going on in real time, with the last command, until one comes"
         self._node.get_logger().warning(text)
@@ -415,7 +427,7 @@ class Control:
 
     def _real_time_factor(self) -> float:
         then, stamp = self._rate_from
-        return (self._world.stamp - stamp) * 1e-9 / max(time.monotonic() - then, 1e-9)
+        return seconds_of(self._world.stamp - stamp) / max(time.monotonic() - then, 1e-9)
 
     def _state(self) -> int:
         if self._world.frozen:

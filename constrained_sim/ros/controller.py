@@ -17,8 +17,9 @@ from sensor_msgs.msg import JointState
 from constrained_sim.config import Config, load_config
 from constrained_sim.controllers import ControlLaw
 from constrained_sim.exceptions import ConstrainedSimError
+from constrained_sim.nanoseconds import seconds_of
 from constrained_sim.ros.callbacks import SERVICE_PERIOD, Callbacks
-from constrained_sim.ros.conversions import NANOSECONDS, JointNames, to_nanoseconds, to_time
+from constrained_sim.ros.conversions import JointNames, to_nanoseconds, to_time
 from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.odometry_reader import BaseMotion, OdometryReader
@@ -101,7 +102,7 @@ class ControllerNode(Node):
             return
         if state is None:
             return
-        efforts = self._law.efforts(stamp // NANOSECONDS + 1e-9 * (stamp % NANOSECONDS), *state)
+        efforts = self._law.efforts(seconds_of(stamp), *state)
         command = JointState(name=self._states.config.robot.actuated_joints, effort=efforts.tolist())
         command.header.stamp = to_time(stamp)
         self._commands.publish(command)

@@ -13,10 +13,9 @@ from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.joints import places_of, single_joints
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array, finite_array
-
-NANOSECONDS = 1_000_000_000
 
 
 def to_time(nanoseconds: int) -> Time:
@@ -29,9 +28,9 @@ def to_duration(nanoseconds: int) -> Duration:
     return Duration(sec=nanoseconds // NANOSECONDS, nanosec=nanoseconds % NANOSECONDS)
 
 
-def to_nanoseconds(stamp: Time) -> int:
-    """Return the stamp in nanoseconds."""
-    return stamp.sec * NANOSECONDS + stamp.nanosec
+def to_nanoseconds(time: Time | Duration) -> int:
+    """Return a stamp, or a duration, in nanoseconds."""
+    return time.sec * NANOSECONDS + time.nanosec
 
 
 def named_values(what: str, names: Sequence[str], values: Sequence[float]) -> Array:

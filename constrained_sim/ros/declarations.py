@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
@@ -15,12 +15,15 @@ from constrained_sim.robot import WORLD
 from constrained_sim.ros.conversions import point, vector, xyz
 from constrained_sim.wrench import Wrench
 
+LinkOf = Callable[[str], str]
+"""From the name of a link or a frame in a message to the link, see :meth:`~constrained_sim.ros.world.World.link_of`."""
+
 SOFT_PARAMETERS = ("stiffness", "damping")
 """Fields of a contact message that belong to the law 'compliant'; zero where they are not given."""
 
 
-def contact_from_message(message: msg.Contact, planes: Mapping[str, Plane]) -> PointContact:
-    """Return the declared contact; `planes` are those of the scene, by name.
+def contact_from_message(message: msg.Contact, planes: Mapping[str, Plane], link_of: LinkOf) -> PointContact:
+    """Return the declared contact on the link that `link_of` finds; `planes` are those of the scene, by name.
 
     Raises:
         ConstrainedSimError: a value that is not allowed.
@@ -30,7 +33,7 @@ def contact_from_message(message: msg.Contact, planes: Mapping[str, Plane]) -> P
     surface = planes[message.surface] if message.surface else Plane(xyz(message.normal), message.offset)
     return PointContact(
         message.name,
-        message.link,
+        link_of(message.link),
         xyz(message.point),
         surface,
         make_law(message.law, {key: getattr(message, key) for key in SOFT_PARAMETERS if getattr(message, key)}),
@@ -63,26 +66,25 @@ def contact_to_message(contact: PointContact, planes: Mapping[str, Plane]) -> ms
     )
 
 
-def wrench_from_topic(message: WrenchStamped, prefix: str) -> Wrench:
+def wrench_from_topic(message: WrenchStamped, link_of: LinkOf) -> Wrench:
     """Return the wrench on the link ``header.frame_id``, at its origin, in its axes.
 
     Raises:
         InvalidValue: no frame_id, or the world, which nothing moves; NaN or infinity.
     """
-    link = message.header.frame_id.removeprefix(prefix)
+    link = link_of(message.header.frame_id)
     if link in ("", WORLD):
         raise InvalidValue("frame_id of an external wrench", message.header.frame_id, "a link of the robot")
     return Wrench(link, xyz(message.wrench.force), xyz(message.wrench.torque), axes=link)
 
 
-def wrench_from_request(request: Any, prefix: str, world_frame: str) -> Wrench:
+def wrench_from_request(request: Any, link_of: LinkOf) -> Wrench:
     """Return the wrench of an ApplyWrench request.
 
     Raises:
         InvalidValue: a wrench on the world, NaN or infinity.
     """
-    link, axes = request.link.removeprefix(prefix), request.frame_id
+    link, axes = link_of(request.link), link_of(request.frame_id or WORLD)
     if link in ("", WORLD):
         raise InvalidValue("link of a wrench", request.link, "a link of the robot")
-    axes = WORLD if axes in ("", WORLD, world_frame) else axes.removeprefix(prefix)
     return Wrench(link, xyz(request.wrench.force), xyz(request.wrench.torque), xyz(request.point), axes)

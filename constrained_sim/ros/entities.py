@@ -16,7 +16,7 @@ from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, UnknownName, ViolatedConstraint
 from constrained_sim.msg import ObjectState
 from constrained_sim.objects import WorldObject
-from constrained_sim.robot import WORLD, Robot
+from constrained_sim.robot import Robot
 from constrained_sim.ros.conversions import point, pose_message, pose_values, to_time, vector, xyz
 from constrained_sim.ros.world import World
 from constrained_sim.validation import Array, finite_array, unit_pose
@@ -158,10 +158,10 @@ class Entities:
         """
         entry = self._named(request.entity)
         self._check_base(entry)
-        frame, world_frame = request.state.header.frame_id, self._world.config.node.world_frame
-        if frame not in ("", WORLD, world_frame):
+        frame, frames = request.state.header.frame_id, self._world.config.node.frames
+        if not frames.is_world(frame):
             unsupported = msg.Result.RESULT_FEATURE_UNSUPPORTED
-            raise Refused(unsupported, f"frame_id: got {frame!r}, allowed: {world_frame!r} or nothing")
+            raise Refused(unsupported, f"frame_id: got {frame!r}, allowed: {frames.world!r} or nothing")
         set_pose, set_twist = getattr(request, "set_pose", True), getattr(request, "set_twist", True)
         if not (set_pose or set_twist):
             return

@@ -32,7 +32,8 @@ def check_overrides(arguments: Sequence[str], node: Node) -> None:
     """Check that `node` has the value of each parameter that was given last.
 
     ROS keeps one value of each type for a parameter, and takes the first of a truth value, a whole number, a number and
-    a text: with ``duration: 5`` in a file, ``-p duration:=2.5`` is lost without a word.
+    a text, or of lists of these: with ``duration: 5`` in a file, ``-p duration:=2.5`` is lost without a word. An empty
+    list has no type, so that it never takes the place of another one.
 
     Raises:
         ConfigError: a value is lost.
@@ -42,7 +43,9 @@ def check_overrides(arguments: Sequence[str], node: Node) -> None:
         given[name].append(value)
     for name, values in given.items():
         taken, last = node.get_parameter(name).value, values[-1]
-        if type(taken) is not type(last) and taken in values:
+        taken = taken if taken is None or isinstance(taken, (bool, int, float, str)) else list(taken)
+        is_lost = type(taken) is not type(last) or taken != last
+        if is_lost and taken in values:
             allowed = f"a value of the type of {taken!r}, which was given before and which ROS keeps"
             raise ConfigError(f"parameter {name!r}: got {last!r}, allowed: {allowed}")
 

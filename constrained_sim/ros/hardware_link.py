@@ -23,6 +23,7 @@ import numpy as np
 from rclpy.node import Node
 
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
+from constrained_sim.nanoseconds import seconds_of
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.hardware_joints import HardwareJoints
 from constrained_sim.ros.world import World
@@ -160,7 +161,7 @@ class HardwareLink:
             ConstrainedSimError: a joint or a command interface that the robot does not have, or another rate.
         """
         rate, *lines = text.splitlines()
-        period = self._world.period_ns * 1e-9
+        period = seconds_of(self._world.period_ns)
         if abs(float(rate) * period - 1.0) > 1e-6:
             raise InvalidValue(
                 "update_rate", f"{rate} Hz", f"{1.0 / period:g} Hz, for the control_period is {period:g} s"

@@ -7,12 +7,13 @@ from std_msgs.msg import Header
 from constrained_sim import msg
 from constrained_sim.constraints import BoundContact
 from constrained_sim.dynamics.dynamics import kinematics_at
+from constrained_sim.frame_names import FrameNames
 from constrained_sim.impact import Impact
 from constrained_sim.robot import Robot
 from constrained_sim.ros.conversions import point, vector
 
 
-def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) -> msg.Impact:
+def impact_message(header: Header, impact: Impact, robot: Robot, frames: FrameNames) -> msg.Impact:
     """Return an impact with the impulses of everything that took part."""
     message = msg.Impact(
         header=header,
@@ -36,14 +37,14 @@ def impact_message(header: Header, impact: Impact, robot: Robot, prefix: str) ->
             row_velocity_plus=impact.row_velocity_plus[rows].tolist(),
         )
         if isinstance(member, BoundContact):
-            impulse.link = prefix + member.link
+            impulse.link = frames.of(member.link)
             position, moment = places[member.name]
             impulse.position, impulse.angular = point(position), vector(moment)
             impulse.linear = vector(linear[member.name])
         elif member.declaration.links:
             there, link = kinematics_at(robot, impact.q, impact.t), member.declaration.links[0]
             wrench = member.wrench(there, impact.impulse[rows], link)
-            impulse.link = prefix + link
+            impulse.link = frames.of(link)
             impulse.position = point(member.wrench_point(there))
             impulse.linear, impulse.angular = vector(wrench[:3]), vector(wrench[3:])
         message.impulses.append(impulse)

@@ -11,6 +11,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import deserialize_message
 
+from constrained_sim.nanoseconds import nanoseconds_of
+
 
 class Inbox:
     """Subscriptions of a node that a loop of its own serves.
@@ -69,7 +71,7 @@ class Inbox:
         self._wait_set.clear_entities()
         for subscription in self.subscriptions:
             self._wait_set.add_subscription(subscription.handle)
-        self._wait_set.wait(round(timeout * 1e9))
+        self._wait_set.wait(nanoseconds_of(timeout))
 
     def take_all(self) -> None:
         """Hand on everything that has arrived; what arrives meanwhile may wait for the next time."""

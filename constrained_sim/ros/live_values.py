@@ -13,9 +13,10 @@ from std_msgs.msg import String
 
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.msg import ConstraintForces, ContactForces, Impact, SimulationStatus
+from constrained_sim.nanoseconds import seconds_of
 from constrained_sim.plots.limbs import Limbs
 from constrained_sim.robot import Robot
-from constrained_sim.ros.conversions import NANOSECONDS, to_nanoseconds
+from constrained_sim.ros.conversions import to_nanoseconds
 from constrained_sim.ros.process import COMPILING
 
 SIMULATOR = "constrained_sim"
@@ -156,4 +157,4 @@ class LiveValues:
 
 
 def _seconds(message: Any) -> float:
-    return to_nanoseconds(message.header.stamp) / NANOSECONDS
+    return seconds_of(to_nanoseconds(message.header.stamp))

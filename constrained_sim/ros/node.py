@@ -9,6 +9,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.exceptions import InvalidParameterException, InvalidParameterValueException
@@ -18,9 +19,11 @@ from rclpy.parameter import Parameter
 
 from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.compilation.progress import PROGRESS
-from constrained_sim.config import CHANGEABLE, Config, configured_solver, read_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError, NoAnswer, UnknownName, listed
+from constrained_sim.config import Config, read_config
+from constrained_sim.exceptions import ConfigError, ConstrainedSimError, SimulationFailed, UnknownName, listed
 from constrained_sim.linalg.blas_threads import single_threaded_blas
+from constrained_sim.nanoseconds import seconds_of
+from constrained_sim.options import CHANGEABLE, configured_solver
 from constrained_sim.precompile import load_kernels
 from constrained_sim.ros import simulation_interfaces
 from constrained_sim.ros.callbacks import SERVICE_PERIOD
@@ -43,10 +46,11 @@ from constrained_sim.ros.parameters import (
     declare_options,
     let_parameters_change,
     nested_parameters,
+    of_wanted_type,
 )
 from constrained_sim.ros.process import COMPILING, begin, finish, leave, on_end
+from constrained_sim.ros.recorded_setup import describe
 from constrained_sim.ros.recorder import Recorder, make_recorder
-from constrained_sim.ros.replay import describe
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import Services
 from constrained_sim.ros.simulation_interfaces import SimulationInterfaces
@@ -101,6 +105,16 @@ class SimulationNode(LifecycleNode):
         self._control: Control | None = None
         self._recorder: Recorder | None = None
         self._problem: Exception | None = None
+
+    def declare_parameters(
+        self, namespace: str, parameters: list[Any], ignore_override: bool = False
+    ) -> list[Parameter]:
+        """Declare parameters; one of a file or the command line that rclpy has no value of is an empty list.
+
+        Such a list has no type in ROS, and rclpy declares nothing without a type.
+        """
+        typed = [(name, [] if not rest or rest[0] is None else rest[0], *rest[1:]) for name, *rest in parameters]
+        return list(super().declare_parameters(namespace, typed, ignore_override))
 
     def get_parameter_type(self, name: str) -> int:
         """Return the type of the parameter `name`: a number, as it is in messages, of one that is not declared too.
@@ -185,7 +199,7 @@ class SimulationNode(LifecycleNode):
             outputs = Outputs(topics, world, joints, clock.publishes)
             topics.check_recorded()
             commands = Commands(self, world, joints, outputs)
-            pace = make_pace(config.node, world.period_ns * 1e-9)
+            pace = make_pace(config.node, seconds_of(world.period_ns))
             watches = (
                 Namesakes(self).look,
                 Lateness(self, world, outputs).look,
@@ -215,7 +229,7 @@ class SimulationNode(LifecycleNode):
         """Simulate until the node is shut down or its configured duration is over; return an exit code.
 
         Raises:
-            NoAnswer: a node with a duration waited for commands in vain.
+            SimulationFailed: a node with a duration waited for commands in vain, or froze.
         """
         single_threaded_blas()  # for good: the process is the node's
         control = self._configured()
@@ -228,7 +242,7 @@ class SimulationNode(LifecycleNode):
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
             control.run()
             if control.failure:
-                raise NoAnswer(control.failure)
+                raise SimulationFailed(control.failure)
         finally:
             code = self._finish_recording()
         return code
@@ -243,6 +257,11 @@ class SimulationNode(LifecycleNode):
             code = self._finish_recording()
             self.destroy_node()
             leave(code)
+
+    def destroy_node(self) -> None:
+        """Destroy the node and its state machine, which rclpy leaves alive: the node would keep its name in /rosout."""
+        super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()
 
     def _configured(self) -> Control | None:
         """Wait until the node is configured; return what runs the world, None where it is shut down before."""
@@ -296,7 +315,8 @@ class SimulationNode(LifecycleNode):
         self.get_logger().info(COMPILING, once=True)
 
     def _complete_parameters(self, parameters: list[Parameter]) -> list[Parameter]:
-        """Say which factorization an empty one, or a change of solver without one, means."""
+        """Say which factorization an empty one, or a change of solver without one, means; 1 means 1.0 where wanted."""
+        parameters = [of_wanted_type(parameter) for parameter in parameters]
         values = {parameter.name: parameter.value for parameter in parameters}
         if not (values.keys() & {"solver", "factorization"} and values.get("factorization", "") == ""):
             return parameters

@@ -15,6 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSCompatibility, QoSProfile, qos_check_
 from rclpy.serialization import serialize_message
 
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.ros.bag import RecordedTopic
 from constrained_sim.ros.message_types import published_type, type_name
 from constrained_sim.ros.recorder import Recorder
@@ -162,6 +163,6 @@ def offered(qos: QoSProfile) -> str:
     """
     profile = qos.get_c_qos_profile().to_dict()
     for name in ("deadline", "lifespan", "liveliness_lease_duration"):
-        seconds, nanoseconds = divmod(profile[name].nanoseconds, 10**9)
+        seconds, nanoseconds = divmod(profile[name].nanoseconds, NANOSECONDS)
         profile[name] = {"sec": seconds, "nsec": nanoseconds}
     return json.dumps([profile])

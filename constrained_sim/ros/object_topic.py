@@ -8,11 +8,12 @@ from std_msgs.msg import Header
 from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.dynamics.dynamics import dynamics_at
 from constrained_sim.msg import ObjectDescription, ObjectDescriptions, ObjectState, ObjectStates
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.objects import WorldObject
 from constrained_sim.objects.object_motion import base_motion, object_joints
 from constrained_sim.robot import Robot
 from constrained_sim.ros.cdr import Form
-from constrained_sim.ros.conversions import NANOSECONDS, to_time
+from constrained_sim.ros.conversions import to_time
 from constrained_sim.ros.topics import LATCHED, Topics
 from constrained_sim.validation import Array
 

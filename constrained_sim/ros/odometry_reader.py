@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from nav_msgs.msg import Odometry
 
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.ros.cdr import Form, deserialise
-from constrained_sim.ros.conversions import NANOSECONDS, pose_values, to_nanoseconds, xyz
+from constrained_sim.ros.conversions import pose_values, to_nanoseconds, xyz
 
 COVARIANCE = 36
 """Numbers of each of the two covariances."""

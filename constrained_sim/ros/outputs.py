@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Header, String
@@ -22,6 +23,7 @@ from constrained_sim.ros.sensors import SensorTopics
 from constrained_sim.ros.state_topics import StateTopics
 from constrained_sim.ros.topics import LATCHED, Topics
 from constrained_sim.ros.world import Period, World
+from constrained_sim.state import State
 
 
 class Outputs:
@@ -37,7 +39,7 @@ class Outputs:
         options, robot = world.config.node, world.config.robot
         self._topics, self._world, self._joints, self._options = topics, world, joints, options
         self.restart_counters()
-        self._messages = PeriodMessages(robot, joints, options.world_frame, world.period_ns, options.frame_prefix)
+        self._messages = PeriodMessages(robot, joints, options.frames, world.period_ns)
         self._clock = topics.open(Clock, CLOCK, publish=publish_clock)
         self.states = StateTopics(topics, world, self._messages)
         self._impacts = topics.open(msg.Impact, "impacts")
@@ -106,6 +108,14 @@ class Outputs:
         self.states.send_initial()
         self._send_clock()
 
+    def send_change(self, impact: Impact | None, before: State) -> None:
+        """Publish an `impact` between periods, and the state where it is no longer that of `before`."""
+        if impact is not None:
+            self.send_impacts(((self._world.stamp, impact),))
+        now = self._world.sim.state
+        if not (np.array_equal(now.q, before.q) and np.array_equal(now.v, before.v)):
+            self.states.send_changed()
+
     def send_period(self, period: Period) -> None:
         """Publish the results of a control period; the clock comes last."""
         self.send_impacts(period.impacts)  # they were earlier than the end of the period
@@ -118,7 +128,7 @@ class Outputs:
         """Publish impacts with their stamps [ns]."""
         for stamp, impact in impacts:
             header = Header(stamp=to_time(stamp), frame_id=self._options.world_frame)
-            message = impact_message(header, impact, self._world.config.robot, self._options.frame_prefix)
+            message = impact_message(header, impact, self._world.config.robot, self._options.frames)
             self._impacts.send(message, stamp)
 
     def _send_clock(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 
-from constrained_sim.config import NodeOptions
+from constrained_sim.options import NodeOptions
 
 
 class Pace(ABC):

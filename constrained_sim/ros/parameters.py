@@ -12,13 +12,22 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from constrained_sim.config import CHANGEABLE, NodeOptions, SimulationOptions
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.options import CHANGEABLE, NodeOptions, SimulationOptions
 from constrained_sim.parameter_file import NOT_OURS
 from constrained_sim.ros.attribute_docs import attribute_docs
 
 NAMED = ("contacts", "constraints", "sensors", "scene", "objects")
 """Groups of which each member has a name of the user's, and values alone below it."""
+
+
+REAL = [
+    name
+    for name in CHANGEABLE
+    for kind in (SimulationOptions, NodeOptions)
+    if isinstance(getattr(kind, name, None), float)
+]
+"""Options that can be changed and are real numbers."""
 
 
 def nested_parameters(node: Node) -> dict[str, Any]:
@@ -85,7 +94,14 @@ def declare_options(node: Node) -> None:
                 node.declare_parameter(option.name, option.default, descriptor)
                 continue
             given = Parameter(option.name, value=type(option.default)(node.get_parameter(option.name).value))
-            node.set_descriptor(option.name, descriptor, given.get_parameter_value())  # 1 means 1.0 where wanted
+            node.set_parameters([given])  # 1 means 1.0 where wanted
+            node.set_descriptor(option.name, descriptor)
+
+
+def of_wanted_type(parameter: Parameter) -> Parameter:
+    """Return `parameter`; a whole number for an option that can be changed and is a real one becomes one."""
+    is_whole = parameter.type_ == Parameter.Type.INTEGER
+    return Parameter(parameter.name, value=float(parameter.value)) if is_whole and parameter.name in REAL else parameter
 
 
 def check_types(values: Mapping[str, Any]) -> None:

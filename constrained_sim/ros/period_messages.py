@@ -14,14 +14,20 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from std_msgs.msg import Header
 
 from constrained_sim import msg
+from constrained_sim.frame_names import FrameNames
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.robot import Robot
 from constrained_sim.ros.cdr import Form
-from constrained_sim.ros.conversions import NANOSECONDS, JointNames, point, to_duration, vector
+from constrained_sim.ros.conversions import JointNames, point, to_duration, vector
 from constrained_sim.ros.world import Period
 from constrained_sim.step_result import ConstraintForce
 from constrained_sim.validation import Array
 
 UNKNOWN_COVARIANCE = [0.0] * 36
+
+
+FREE_JOINT = pin.JointModelFreeFlyer().shortname()
+"""Whose configuration is a pose: of the two quaternions that mean it, odometry has the one in the configuration too."""
 
 
 class PeriodMessages:
@@ -31,15 +37,15 @@ class PeriodMessages:
         header: stamp of the period's end, and the world frame.
     """
 
-    def __init__(self, robot: Robot, joints: JointNames, frame: str, period: int, prefix: str) -> None:
-        """Prepare messages in `frame` for control periods of `period` [ns]; `prefix` is put before names of links."""
-        self._robot, self._joints, self._prefix = robot, joints, prefix
-        self.header = Header(frame_id=frame)
+    def __init__(self, robot: Robot, joints: JointNames, frames: FrameNames, period: int) -> None:
+        """Prepare messages with `frames` for control periods of `period` [ns]."""
+        self._robot, self._joints, self._frames = robot, joints, frames
+        self.header = Header(frame_id=frames.world)
         self._stamp, self._period = (0, 0), divmod(period, NANOSECONDS)
         self._whole = self._length = period
         self._constraints = msg.ConstraintForces(header=self.header, period=to_duration(period))
         self._several = [(name, joint) for name, joint in robot.own_joint_models.items() if joint.nv > 1]
-        zeros, base = [0.0] * len(joints.names), prefix + robot.root_link
+        zeros, base = [0.0] * len(joints.names), frames.of(robot.root_link)
         self._clock = Form(Clock())
         self._state = Form(
             JointState(header=self.header, name=joints.names, position=zeros, velocity=zeros, effort=zeros)
@@ -100,7 +106,8 @@ class PeriodMessages:
             data = joint.createData()
             joint.calc(data, q, v)
             effort = np.linalg.pinv(np.asarray(data.S).reshape(6, -1)).T @ efforts[joint.idx_v : joint.idx_v + joint.nv]
-            placements += pin.SE3ToXYZQUAT(pin.SE3(data.M)).tolist()
+            is_free = joint.shortname() == FREE_JOINT
+            placements += q[joint.idx_q :][:7].tolist() if is_free else pin.SE3ToXYZQUAT(pin.SE3(data.M)).tolist()
             twists += pin.Motion(data.v).vector.tolist()
             wrenches += effort.tolist()
         return self._multi_dof.filled([*self._stamp, *placements, *twists, *wrenches])
@@ -122,7 +129,7 @@ class PeriodMessages:
 
     def _form_of_forces(self, named: tuple[tuple[str, str], ...]) -> Form:
         """Return the form for contacts of these names and links."""
-        contacts = [msg.ContactForce(name=name, link=self._prefix + link) for name, link in named]
+        contacts = [msg.ContactForce(name=name, link=self._frames.of(link)) for name, link in named]
         return Form(msg.ContactForces(header=self.header, contacts=contacts))
 
     def constraint_forces(
@@ -145,7 +152,7 @@ class PeriodMessages:
                 position=point(constraint.position),
             )
             if constraint.link_a:
-                message.link_a, message.link_b = self._prefix + constraint.link_a, self._prefix + constraint.link_b
+                message.link_a, message.link_b = self._frames.of(constraint.link_a), self._frames.of(constraint.link_b)
             message.wrench = Wrench(force=vector(wrench[:3]), torque=vector(wrench[3:]))
             self._constraints.constraints.append(message)
         return self._constraints

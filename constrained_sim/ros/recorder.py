@@ -26,7 +26,7 @@ from constrained_sim.ros.bag import RecordedTopic
 from constrained_sim.ros.bag_lock import bag_lock
 
 if TYPE_CHECKING:  # the process that records begins at once, without what a simulation needs
-    from constrained_sim.config import NodeOptions
+    from constrained_sim.options import NodeOptions
 
 FRAME = struct.Struct("<HqI")
 NEW_TOPIC = -1

@@ -8,11 +8,8 @@ import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from hashlib import sha256
-from importlib.metadata import version
 from itertools import chain, islice
 from pathlib import Path
-from platform import machine
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from geometry_msgs.msg import WrenchStamped
@@ -21,15 +18,16 @@ from rclpy.serialization import deserialize_message
 
 from constrained_sim import msg
 from constrained_sim.compilation.background import BACKGROUND
-from constrained_sim.config import Config, read_config
+from constrained_sim.config import read_config
 from constrained_sim.exceptions import ConfigError, ConstrainedSimError
-from constrained_sim.robot import Robot
+from constrained_sim.nanoseconds import seconds_of
 from constrained_sim.ros.bag import Record, bag_file, read_records
-from constrained_sim.ros.conversions import NANOSECONDS, JointNames
+from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.declarations import wrench_from_topic
 from constrained_sim.ros.message_json import commands_from_json, from_json, to_plain
 from constrained_sim.ros.message_types import TRANSFORMS, message_type, type_name
 from constrained_sim.ros.outputs import Outputs
+from constrained_sim.ros.recorded_setup import changes_since, with_former_defaults
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.topic_choice import TopicChoice
 from constrained_sim.ros.topics import RELIABLE, Topic
@@ -48,31 +46,12 @@ OPTIONAL = frozenset({TRANSFORMS.name, "std_msgs/msg/String", type_name(msg.Obje
 PADDING = b"\0"
 """Behind the last field of messages: older recordings have more of it."""
 
-LIBRARIES = ("numpy", "scipy", "numba", "pin")
-
 EPILOG = (
     "example: replay recordings/leg_bag; "
     "exit codes: 0 identical; 1 refused; 2 wrong command line; 3 differs, or parts of the recording are lost"
 )
 DIFFERS = 3
 """Exit code, as that of `constrained_sim replay`."""
-
-
-def describe(parameters: Mapping[str, Any], config: Config, namespace: str = "/") -> dict[str, Any]:
-    """Return what has to be the same for a replay: the configuration, a digest of the model, versions."""
-    return {
-        "parameters": parameters,
-        "folder": str(Path.cwd()),  # where relative paths begin
-        "namespace": namespace,
-        "digest": digest(parameters, config.robot),
-        "versions": {library: version(library) for library in LIBRARIES} | {"machine": machine()},
-    }
-
-
-def digest(parameters: Mapping[str, Any], robot: Robot) -> str:
-    """Return the SHA-256 of `parameters` and of the model that they lead to."""
-    text = json.dumps(parameters, sort_keys=True) + robot.model.saveToString()
-    return sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -201,7 +180,6 @@ class Replay:
         self.world, self._topics = World(config), _Produced(left_out, TopicChoice(config.node.record_topics, namespace))
         self._outputs = Outputs(self._topics, self.world, JointNames(config.robot, config.node.joints))
         self._requests = Requests(self.world, self._outputs)
-        self._prefix = config.node.frame_prefix
         self.missing = 0
         self._outputs.start({})
 
@@ -216,7 +194,7 @@ class Replay:
         if given.name == "commands":
             self.world.command(commands_from_json(given.content))
         elif given.name == "external_wrench":
-            self.world.push(wrench_from_topic(from_json(WrenchStamped, given.content), self._prefix))
+            self.world.push(wrench_from_topic(from_json(WrenchStamped, given.content), self.world.link_of))
         elif given.name == "parameters":
             self._requests.change_options(json.loads(given.content))
         else:
@@ -290,13 +268,13 @@ def replay(directory: Path) -> Comparison:
     configuration = _configuration(beginning)
     left_out = OPTIONAL - {record.topic.type_name for record in beginning}
     folder, namespace = Path(configuration["folder"]), configuration.get("namespace", "/")
-    simulation = Replay(_completed(configuration["parameters"]), folder, left_out, namespace)
-    warnings = _changes(configuration, digest(configuration["parameters"], simulation.world.config.robot))
+    simulation = Replay(with_former_defaults(configuration["parameters"]), folder, left_out, namespace)
+    warnings = changes_since(configuration, simulation.world.config.robot)
     counts, difference = _compare(chain(beginning, records), simulation, scanner)
     world, ends = simulation.world, bool(difference) or (scanner.is_whole and scanner.has_all_data)
     is_whole = ends and not scanner.lost_before and not simulation.missing
     losses = *_holes(scanner, simulation.missing), *_losses(scanner, difference), *scanner.damage
-    return Comparison(counts, difference, is_whole, world.sim.steps, world.stamp / NANOSECONDS, (*warnings, *losses))
+    return Comparison(counts, difference, is_whole, world.sim.steps, seconds_of(world.stamp), (*warnings, *losses))
 
 
 def _compare(records: Iterable[Record], simulation: Replay, scanner: McapScanner) -> tuple[Counter[str], str]:
@@ -353,30 +331,13 @@ def _configuration(beginning: Sequence[Record]) -> dict[str, Any]:
     return dict(json.loads(inputs[0].content))
 
 
-def _completed(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `parameters` with what recordings from before an option did."""
-    return {"tf": "base"} | dict(parameters)
-
-
-def _changes(configuration: Mapping[str, Any], present_digest: str) -> tuple[str, ...]:
-    here = {library: version(library) for library in LIBRARIES} | {"machine": machine()}
-    changed = [
-        f"{name}: recorded with {then}, now {here.get(name)}"
-        for name, then in configuration["versions"].items()
-        if then != here.get(name)
-    ]
-    if configuration["digest"] != present_digest:
-        changed.append("the description of the robot has changed since the recording")
-    return tuple(changed)
-
-
 def _difference(record: Record, simulation: Replay) -> str:
     """Return how the next message of `simulation` differs from a recorded one; empty if it does not."""
     next_one = simulation.next_message()
     if next_one.is_same(record):
         return ""
     kind, _, data = next_one
-    where = f"step {simulation.world.sim.steps} (stamp {record.stamp / NANOSECONDS:.9f} s), {record.topic.name}"
+    where = f"step {simulation.world.sim.steps} (stamp {seconds_of(record.stamp):.9f} s), {record.topic.name}"
     if simulation.missing:
         where = f"{where}, behind a hole in the recording, in which inputs may be lost"
     if kind != record.topic.type_name:

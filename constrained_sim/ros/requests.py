@@ -10,14 +10,14 @@ import numpy as np
 from geometry_msgs.msg import Pose, Twist
 
 from constrained_sim import srv
-from constrained_sim.config import configured_solver
 from constrained_sim.constraints.constraint import Bilateral
 from constrained_sim.contact import Plane
 from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.objects.combined_robot import carried_over
+from constrained_sim.options import configured_solver
 from constrained_sim.ros.constraint_messages import constraint_from_message, constraint_to_message
-from constrained_sim.ros.conversions import NANOSECONDS, named_values, pose_values, xyz
+from constrained_sim.ros.conversions import named_values, pose_values, to_nanoseconds, xyz
 from constrained_sim.ros.declarations import (
     contact_from_message,
     contact_to_message,
@@ -100,7 +100,7 @@ class Requests:
         ]
 
     def _add_contact(self, request: Any, response: Any) -> Change:
-        contact = contact_from_message(request.contact, self._planes)
+        contact = contact_from_message(request.contact, self._planes, self._world.link_of)
         self._outputs.check_contact(contact.name)
         self._world.sim.add(contact)
         self._outputs.follow_contacts()
@@ -113,13 +113,12 @@ class Requests:
         return Change(f"contact {request.name!r} removed")
 
     def _add_constraint(self, request: Any, response: Any) -> Change:
-        constraint, enabled = constraint_from_message(request.constraint), request.constraint.enabled
-        impact = self._world.sim.add(constraint, assemble=request.assemble, enabled=enabled)
+        constraint, before = constraint_from_message(request.constraint, self._world.link_of), self._world.sim.state
+        impact = self._world.sim.add(constraint, assemble=request.assemble, enabled=request.constraint.enabled)
         text = f"constraint {constraint.name!r} added"
-        if impact is None:
-            return Change(text)
-        response.energy_lost = impact.energy_lost
-        return Change(text, partial(self._outputs.send_impacts, ((self._world.stamp, impact),)))
+        if impact is not None:
+            response.energy_lost = impact.energy_lost
+        return Change(text, partial(self._outputs.send_change, impact, before))
 
     def _remove_constraint(self, request: Any, response: Any) -> Change:
         lookup("constraint", request.name, self._bilateral())
@@ -127,9 +126,8 @@ class Requests:
         return Change(f"constraint {request.name!r} removed")
 
     def _apply_wrench(self, request: Any, response: Any) -> Change:
-        options, duration = self._world.config.node, request.duration
-        wrench = wrench_from_request(request, options.frame_prefix, options.world_frame)
-        self._world.apply(wrench, duration.sec * NANOSECONDS + duration.nanosec)
+        wrench = wrench_from_request(request, self._world.link_of)
+        self._world.apply(wrench, to_nanoseconds(request.duration))
         return Change(f"wrench on {wrench.link!r}")
 
     def _reset(self, request: Any, response: Any) -> Change:
@@ -165,6 +163,8 @@ class Requests:
         names = list(joints.name)
         if len(set(names)) != len(names):
             raise InvalidValue("joints of a reset", names, "each joint once")
+        if joints.effort:
+            raise InvalidValue("effort of a reset", list(joints.effort), "none: commands give efforts")
         q, v = config.q.copy(), config.v.copy()
         if request.keep_state:
             q, v = carried_over(there, robot, present.q, present.v)

@@ -13,8 +13,8 @@ from sensor_msgs.msg import Imu as ImuMessage
 from std_msgs.msg import Bool, Header
 
 from constrained_sim.config import Config
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.ros.cdr import Form
-from constrained_sim.ros.conversions import NANOSECONDS
 from constrained_sim.ros.topics import Topics
 from constrained_sim.ros.world import Period
 from constrained_sim.sensors import (
@@ -44,7 +44,7 @@ class SensorTopics:
     """Publishes what the sensors read: ``NAME/imu``, ``NAME/wrench`` and so on, as the broadcasters of ros2_control do.
 
     The stamp of a reading is that of the state which it shows: the end of the control period in which the sensor reads,
-    of a delayed one that of an earlier period. ``frame_id`` is the sensor's link, after the configured prefix.
+    of a delayed one that of an earlier period. ``frame_id`` is the frame of the sensor's link.
     """
 
     def __init__(self, topics: Topics, config: Config) -> None:
@@ -56,7 +56,7 @@ class SensorTopics:
         self._stamps: deque[int] = deque(maxlen=1 + max(self._sensors.late.values(), default=0))
         for name, sensor in self._members.items():
             format_ = FORMATS[sensor.kind]
-            header = Header(frame_id=config.node.frame_prefix + sensor.link if sensor.link else "")
+            header = Header(frame_id=config.node.frames.of(sensor.link))
             self._topics[name] = topics.open(format_.message, f"{name}/{format_.topic}")
             self._forms[name] = Form(format_.blank(sensor, header))
 

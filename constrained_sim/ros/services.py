@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -18,6 +19,7 @@ from constrained_sim.ros.conversions import to_time
 from constrained_sim.ros.message_json import to_json
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Change, Requests
+from constrained_sim.ros.topics import REQUESTS
 from constrained_sim.ros.world import World
 
 RESTARTING = ("reset", "set_object_state")
@@ -48,14 +50,15 @@ class Services:
         """Create the services."""
         self._node, self._world, self._control = node, world, control
         self._requests, self._outputs = requests, outputs
+        offer = partial(node.create_service, qos_profile=REQUESTS)
         for name, (kind, perform) in requests.kinds.items():
-            node.create_service(kind, f"~/{name}", self._refusing(recording(name, perform, control, outputs)))
-        node.create_service(srv.ListContacts, "~/list_contacts", self._refusing(requests.list_contacts))
-        node.create_service(srv.ListConstraints, "~/list_constraints", self._refusing(requests.list_constraints))
-        node.create_service(srv.SetSolver, "~/set_solver", self._refusing(self._set_solver))
-        node.create_service(SetBool, "~/pause", self._refusing(self._pause))
+            offer(kind, f"~/{name}", self._refusing(recording(name, perform, control, outputs)))
+        offer(srv.ListContacts, "~/list_contacts", self._refusing(requests.list_contacts))
+        offer(srv.ListConstraints, "~/list_constraints", self._refusing(requests.list_constraints))
+        offer(srv.SetSolver, "~/set_solver", self._refusing(self._set_solver))
+        offer(SetBool, "~/pause", self._refusing(self._pause))
         # The coroutine of a step waits for the loop; meanwhile other services are answered.
-        node.create_service(srv.Step, "~/step", self._step, callback_group=ReentrantCallbackGroup())
+        offer(srv.Step, "~/step", self._step, callback_group=ReentrantCallbackGroup())
 
     def change_options(self, values: dict[str, Any]) -> None:
         """Change solver, factorization, stepper, contact_method or real_time_factor: all of `values`, or none.

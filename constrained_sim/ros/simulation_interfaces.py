@@ -16,15 +16,15 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
 
-from constrained_sim.config import CHANGEABLE
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
+from constrained_sim.options import CHANGEABLE
 from constrained_sim.ros.control import Control
 from constrained_sim.ros.entities import Entities, Refused
 from constrained_sim.ros.outputs import Outputs
 from constrained_sim.ros.requests import Requests
 from constrained_sim.ros.services import recording
 from constrained_sim.ros.spawning import Spawning
-from constrained_sim.ros.topics import RELIABLE
+from constrained_sim.ros.topics import RELIABLE, REQUESTS
 from constrained_sim.ros.world import World
 
 try:
@@ -101,22 +101,31 @@ class SimulationInterfaces:
         }
         callbacks = {kind: self._answering(handle) for kind, handle in handlers.items()}
         callbacks["StepSimulation"] = self._step
+        self._offered = self._offer(callbacks)
+
+    def _offer(self, callbacks: dict[str, Callable[[Any, Any], Any]]) -> list[str]:
+        """Create what the installed version of the interfaces has; return its kinds."""
         # The coroutines of steps wait for the loop; meanwhile other services are answered.
         group = ReentrantCallbackGroup()
-        self._offered = [kind for kind in callbacks if hasattr(srv, kind)]
-        for kind in self._offered:
-            node.create_service(getattr(srv, kind), _name(kind), callbacks[kind], callback_group=group)
+        offered = [kind for kind in callbacks if hasattr(srv, kind)]
+        for kind in offered:
+            how = {"qos_profile": REQUESTS, "callback_group": group}
+            self._node.create_service(getattr(srv, kind), _name(kind), callbacks[kind], **how)
         if hasattr(action, "SimulateSteps"):
             ActionServer(
-                node,
+                self._node,
                 action.SimulateSteps,
                 _name("SimulateSteps"),
                 self._make_steps,
                 callback_group=group,
                 cancel_callback=self._cancel_steps,
+                goal_service_qos_profile=REQUESTS,
+                result_service_qos_profile=REQUESTS,
+                cancel_service_qos_profile=REQUESTS,
                 feedback_pub_qos_profile=RELIABLE,
             )
-            self._offered.append("SimulateSteps")
+            offered.append("SimulateSteps")
+        return offered
 
     def _answering(self, handle: Callable[[Any, Any], None]) -> Callable[[Any, Any], Any]:
         """Return a callback that answers with the result code and the text of what `handle` raises."""

@@ -16,7 +16,6 @@ from constrained_sim.exceptions import (
     ViolatedConstraint,
 )
 from constrained_sim.objects.world_object import primitive
-from constrained_sim.robot import WORLD
 from constrained_sim.ros.entities import Refused
 from constrained_sim.ros.world import World
 
@@ -55,9 +54,9 @@ class Spawning:
         if request.entity_namespace:
             why = f"entity_namespace: got {request.entity_namespace!r}, allowed: none, for objects have no topics"
             raise Refused(response.NAMESPACE_INVALID, why)
-        frame, frames = request.initial_pose.header.frame_id, ("", WORLD, self._world.config.node.world_frame)
-        if frame not in frames:
-            raise Refused(response.INVALID_POSE, f"frame_id: got {frame!r}, allowed: {frames[-1]!r} or nothing")
+        frame, frames = request.initial_pose.header.frame_id, self._world.config.node.frames
+        if not frames.is_world(frame):
+            raise Refused(response.INVALID_POSE, f"frame_id: got {frame!r}, allowed: {frames.world!r} or nothing")
         name = self._name(request)
         try:
             self._carry_out_spawn(name=name, description=text, pose=request.initial_pose.pose)

@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState, MultiDOFJointState
 from visualization_msgs.msg import MarkerArray
 
 from constrained_sim import msg
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.ros.cdr import serialise
 from constrained_sim.ros.contact_messages import arrows, link_wrenches
 from constrained_sim.ros.contact_wrenches import ContactWrenches
@@ -39,9 +40,6 @@ class Present:
     v: Array
     tau: Array
     period: Period | None = None
-
-
-Make = Callable[[Present], bytes | None]
 
 
 class StateTopics:
@@ -123,6 +121,15 @@ class StateTopics:
         self._send_state(None)
         self._sampled.send(self._world.stamp)
 
+    def send_changed(self) -> None:
+        """Publish the state of this moment again, which a request has moved; forces stay those of the last period."""
+        state, times, period = self._world.sim.state, self.publications + 1, self._present.period
+        self._transforms.restart()
+        self._present = replace(self._present, q=state.q, v=state.v)
+        self._send_state(period.length if period is not None else None)
+        self._sampled.send(self._world.stamp)
+        self.publications = times  # whoever has answered what was published before may answer this too
+
     def send_period(self, period: Period) -> None:
         """Publish the state and the forces of a control period, markers left out."""
         result = period.result
@@ -137,7 +144,7 @@ class StateTopics:
     def send_markers(self, period: Period) -> None:
         """Publish markers, when their time has come."""
         if self._options.marker_rate and period.stamp >= self._next_markers and self._markers.is_wanted:
-            self._next_markers = period.stamp + round(min(1e9 / self._options.marker_rate, LAST_STAMP))
+            self._next_markers = period.stamp + round(min(NANOSECONDS / self._options.marker_rate, LAST_STAMP))
             self._markers.offer(self._arrows, period.stamp)
 
     def _send_state(self, length: int | None) -> None:
@@ -221,4 +228,4 @@ class StateTopics:
         period = self._present.period
         if period is None:
             return {}
-        return link_wrenches(self._messages.header, period, self._options.frame_prefix)
+        return link_wrenches(self._messages.header, period, self._options.frames)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from constrained_sim.ros.cdr import serialise
 
@@ -14,6 +14,9 @@ RELIABLE = QoSProfile(depth=400, reliability=ReliabilityPolicy.RELIABLE)
 """Deep enough for a subscriber that is held up while steps are run as fast as they can be."""
 
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+REQUESTS = QoSProfile(history=HistoryPolicy.KEEP_ALL, reliability=ReliabilityPolicy.RELIABLE)
+"""Of services: of the requests that come faster than they are answered, those of ROS keep ten, and lose the others."""
 
 SETTLE = 0.5
 """[s] after which a newcomer is told again: what comes before it knows of the publisher is lost to it."""

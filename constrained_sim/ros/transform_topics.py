@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from constrained_sim.config import NodeOptions
 from constrained_sim.msg import Transforms
+from constrained_sim.nanoseconds import NANOSECONDS
+from constrained_sim.options import NodeOptions
 from constrained_sim.robot import Robot
 from constrained_sim.ros.topics import LATCHED, Topics
 from constrained_sim.ros.transforms import LinkTransforms
@@ -21,7 +22,7 @@ class TransformTopics:
 
     def __init__(self, topics: Topics, robot: Robot, options: NodeOptions) -> None:
         """Open what is needed."""
-        self._options, self._period = options, round(min(1e9 / options.tf_rate, LAST_STAMP))
+        self._options, self._period = options, round(min(NANOSECONDS / options.tf_rate, LAST_STAMP))
         self._next = 0
         self._moving = topics.open(Transforms, "/tf") if options.tf != "none" else None
         self._fixed = topics.open(Transforms, "/tf_static", LATCHED) if options.tf != "none" else None
@@ -29,8 +30,7 @@ class TransformTopics:
 
     def follow(self, robot: Robot) -> None:
         """Publish from now on what is beside `robot` now."""
-        frame, prefix = self._options.world_frame, self._options.frame_prefix
-        self._transforms = LinkTransforms(robot, frame, prefix, self._options.tf == "links")
+        self._transforms = LinkTransforms(robot, self._options.frames, self._options.tf == "links")
 
     def start(self, q: Array, stamp: int) -> None:
         """Publish what never moves, at the configuration `q` and `stamp` [ns]."""

@@ -10,11 +10,15 @@ from geometry_msgs.msg import TransformStamped
 from std_msgs.msg import Header
 
 from constrained_sim.dynamics.dynamics import kinematics_at
+from constrained_sim.frame_names import FrameNames
 from constrained_sim.msg import Transforms
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.robot import Robot
 from constrained_sim.ros.cdr import Form
-from constrained_sim.ros.conversions import NANOSECONDS
 from constrained_sim.validation import Array
+
+SITE = pin.FrameType.OP_FRAME
+"""Of frames that are no links: sites of an MJCF, which contacts and sensors can be on."""
 
 
 class _Edge(NamedTuple):
@@ -26,6 +30,7 @@ class _Edge(NamedTuple):
         carrier: joint of the link that carries, and its placement there.
         carried: the same of the link.
         is_of_object: whether it belongs to an object beside the robot.
+        is_site: whether it is no link, but a frame that an MJCF marks on one.
     """
 
     parent: str
@@ -33,6 +38,7 @@ class _Edge(NamedTuple):
     carrier: tuple[int, pin.SE3]
     carried: tuple[int, pin.SE3]
     is_of_object: bool
+    is_site: bool
 
     @property
     def is_fixed(self) -> bool:
@@ -47,28 +53,27 @@ class LinkTransforms:
     parent.
     """
 
-    def __init__(self, robot: Robot, world_frame: str, prefix: str, own_links: bool = True) -> None:
+    def __init__(self, robot: Robot, frames: FrameNames, own_links: bool = True) -> None:
         """Look up the links of `robot`.
 
         Args:
             robot: the robot, and what is beside it.
-            world_frame: frame of the world.
-            prefix: is put before the names of links.
+            frames: their names.
             own_links: take all of the robot's own links; else its base, and those that are fixed to the world. Links of
-                objects are taken in any case.
+                objects, and sites, which robot_state_publisher knows nothing of, are taken in any case.
         """
         self._robot = robot
         edges = [
             edge
-            for edge in _edges(robot, world_frame, prefix)
+            for edge in _edges(robot, frames)
             if edge.child != edge.parent
-            and (own_links or edge.is_of_object or (edge.is_fixed and edge.parent == world_frame))
+            and (own_links or edge.is_of_object or edge.is_site or (edge.is_fixed and edge.parent == frames.world))
         ]
-        base = prefix + robot.root_link if robot.floating_base else None
+        base = frames.of(robot.root_link) if robot.floating_base else None
         self._moving = [edge for edge in edges if not edge.is_fixed and edge.child != base]
         self._fixed = [edge for edge in edges if edge.is_fixed]
         self._form = _form((edge.parent, edge.child) for edge in self._moving)
-        self._base = _form([(world_frame, base)]) if base is not None else None
+        self._base = _form([(frames.world, base)]) if base is not None else None
 
     def base(self, q: Array, stamp: int) -> bytes | None:
         """Return the placement of a floating base in the world at `q` and `stamp` [ns]; None: there is none."""
@@ -96,11 +101,12 @@ class LinkTransforms:
         return numbers
 
 
-def _edges(robot: Robot, world_frame: str, prefix: str) -> Iterable[_Edge]:
-    """Yield every link with what carries it: the next link, or the world, on the way to the universe."""
+def _edges(robot: Robot, names: FrameNames) -> Iterable[_Edge]:
+    """Yield every link and site with what carries it: the next link, or the world, on the way to the universe."""
     frames = list(robot.model.frames)
-    for frame in frames[1:]:
-        if frame.type != pin.FrameType.BODY:
+    for number, frame in enumerate(frames[1:], 1):
+        is_site = frame.type == SITE and robot.links[frame.name] == number  # else the name is that of a link
+        if frame.type != pin.FrameType.BODY and not is_site:
             continue
         index = frame.parentFrame
         while index and frames[index].type != pin.FrameType.BODY:
@@ -108,11 +114,12 @@ def _edges(robot: Robot, world_frame: str, prefix: str) -> Iterable[_Edge]:
         above = frames[index]
         carrier = (int(above.parentJoint), pin.SE3(above.placement)) if index else (0, pin.SE3.Identity())
         yield _Edge(
-            prefix + above.name if index else world_frame,
-            prefix + frame.name,
+            names.prefix + above.name if index else names.world,  # a root link of the name world has a frame of its own
+            names.prefix + frame.name,
             carrier,
             (int(frame.parentJoint), pin.SE3(frame.placement)),
             bool(robot.owner_of(frame.name)),
+            is_site,
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import fields
 
 from rclpy.utilities import remove_ros_args
 
-from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.options import NodeOptions, SimulationOptions
 from constrained_sim.ros.attribute_docs import attribute_docs
 from constrained_sim.ros.process import REFUSED_BY_ROS
 

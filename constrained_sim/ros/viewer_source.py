@@ -21,8 +21,9 @@ from std_srvs.srv import SetBool
 from constrained_sim import msg, srv
 from constrained_sim.config import read_config
 from constrained_sim.exceptions import ConstrainedSimError, NoAnswer
+from constrained_sim.nanoseconds import NANOSECONDS, seconds_of
 from constrained_sim.ros.callbacks import Callbacks
-from constrained_sim.ros.conversions import NANOSECONDS, to_duration, to_nanoseconds, vector
+from constrained_sim.ros.conversions import to_duration, to_nanoseconds, vector
 from constrained_sim.ros.inbox import Inbox
 from constrained_sim.ros.message_types import type_name
 from constrained_sim.ros.parameters import nested_values
@@ -99,7 +100,7 @@ class NodeSource(LiveSource):
         return self._frame
 
     def _frame_of(self, state: JointState) -> Frame | None:
-        return self._frames.frame(to_nanoseconds(state.header.stamp) / NANOSECONDS, self._newest, self._impacts)
+        return self._frames.frame(seconds_of(to_nanoseconds(state.header.stamp)), self._newest, self._impacts)
 
     @property
     def is_paused(self) -> bool:
@@ -155,7 +156,7 @@ class NodeSource(LiveSource):
         self._has_news = True
 
     def _keep_impact(self, message: msg.Impact) -> None:
-        stamp = to_nanoseconds(message.header.stamp) / NANOSECONDS
+        stamp = seconds_of(to_nanoseconds(message.header.stamp))
         self._impacts.append(messages.impact_of(message, stamp))
 
     def _parameters(self) -> dict[str, Any]:

@@ -9,10 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from constrained_sim.config import Config, control_steps, whole_nanoseconds
+from constrained_sim.config import Config
 from constrained_sim.constraints import Constraint, PointContact
-from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
+from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, UnknownName
 from constrained_sim.impact import Impact
+from constrained_sim.nanoseconds import NANOSECONDS, control_steps, nanoseconds_of, seconds_of, whole_nanoseconds
 from constrained_sim.objects.combined_robot import can_act, carried_over, kept_objects
 from constrained_sim.objects.world_object import WorldObject
 from constrained_sim.robot import Robot
@@ -21,7 +22,7 @@ from constrained_sim.step_result import ConstraintForce, ContactForce, StepResul
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench
 
-LAST_STAMP = (2**31 - 1) * 1_000_000_000
+LAST_STAMP = (2**31 - 1) * NANOSECONDS
 """[ns] The seconds of a ROS stamp are a signed integer of 32 bits."""
 
 
@@ -49,7 +50,7 @@ class Period:
     @property
     def length(self) -> int:
         """Simulated time [ns]."""
-        return len(self.results) * round(self.result.dt * 1e9)
+        return len(self.results) * nanoseconds_of(self.result.dt)
 
     @cached_property
     def contacts(self) -> Mapping[str, ContactForce]:
@@ -88,11 +89,11 @@ class Period:
     @property
     def impacts(self) -> tuple[tuple[int, Impact], ...]:
         """Impacts with their stamps [ns], after the beginning of the step that they are in, and up to its end."""
-        found, dt = [], round(self.result.dt * 1e9)
+        found, dt = [], nanoseconds_of(self.result.dt)
         for number, result in enumerate(self.results, 1):
             end = self.stamp - (len(self.results) - number) * dt
             for impact in result.impacts:
-                found.append((min(max(self.stamp_at_reset + round(impact.t * 1e9), end - dt + 1), end), impact))
+                found.append((min(max(self.stamp_at_reset + nanoseconds_of(impact.t), end - dt + 1), end), impact))
         return tuple(found)
 
 
@@ -139,10 +140,10 @@ class World:
         self.configured = self.config = config
         self.sim = config.simulator()
         self._dt_ns = whole_nanoseconds("dt", config.simulation.dt)
-        self._timeout_ns = round(config.node.command_timeout * 1e9)
+        self._timeout_ns = nanoseconds_of(config.node.command_timeout)
         self._steps_per_period = control_steps(config.node.control_period, config.simulation.dt)
         self.period_ns = self._steps_per_period * self._dt_ns
-        self.stamp = round(config.node.start_time * 1e9)
+        self.stamp = nanoseconds_of(config.node.start_time)
         self._forget()
 
     def _forget(self) -> None:
@@ -155,6 +156,10 @@ class World:
         self._commanded_at: int | None = None
         self._wrenches: list[Wrench] = []
         self._had_constraints = False
+
+    def link_of(self, frame: str) -> str:
+        """Return the link, or the world, that a message names, see :class:`~constrained_sim.frame_names.FrameNames`."""
+        return self.config.node.frames.link(frame, self.config.robot.links)
 
     @property
     def contacts(self) -> dict[str, PointContact]:
@@ -193,7 +198,7 @@ class World:
             UnknownName: a link that the robot does not have.
             InvalidValue: a negative duration.
         """
-        self.sim.apply(wrench, (duration_ns or self.period_ns) * 1e-9)
+        self.sim.apply(wrench, seconds_of(duration_ns or self.period_ns))
 
     @property
     def command_is_overdue(self) -> bool:
@@ -214,7 +219,7 @@ class World:
     def advance(self) -> Period | None:
         """Simulate a control period, or up to a step that fails and freezes the world; None if no step was made."""
         if self.stamp + self.period_ns > LAST_STAMP:
-            self.frozen = f"time is over: a stamp of ROS has {LAST_STAMP // 10**9} seconds at most"
+            self.frozen = f"time is over: a stamp of ROS has {LAST_STAMP // NANOSECONDS} seconds at most"
             return None
         results = self._steps()
         if not results:
@@ -273,9 +278,12 @@ class World:
             keep_objects: keep those that are there; else those of the configuration come back.
 
         Raises:
-            ConstrainedSimError: a state that violates a constraint; nothing has changed.
+            ConstrainedSimError: a state that violates a constraint, or a constraint is to be kept on an object that is
+                not; nothing has changed.
         """
         before, config = self.sim, self.config if keep_objects else self.configured
+        if keep_constraints:
+            self._check_kept(config.robot, q)
         sim = config.simulator(q, v, self._kept(config.robot) if keep_constraints else None, before)
         if keep_constraints:
             known = {constraint.name for constraint in (*before.constraints, *before.disabled)}
@@ -290,8 +298,22 @@ class World:
                 elif constraint in self._kept(config.robot, disabled=True):
                     sim.add(constraint, enabled=False)
         self.sim, self.config = sim, config
-        self.stamp = self.stamp if keep_time else round(self.config.node.start_time * 1e9)
+        self.stamp = self.stamp if keep_time else nanoseconds_of(self.config.node.start_time)
         self._forget()
+
+    def _check_kept(self, robot: Robot, q: Array) -> None:
+        """Check that what is declared now can be on `robot`, at the configuration `q`.
+
+        Raises:
+            InvalidValue: something is on an object that is not there.
+        """
+        for constraint in (*self._kept(robot), *self._kept(robot, disabled=True)):
+            try:
+                constraint.bind(robot, q)
+            except UnknownName as error:
+                what = f"keep_constraints, with {constraint.name!r} on an object that the reset takes away"
+                allowed = f"false, or with keep_objects: true, or once {constraint.name!r} is removed"
+                raise InvalidValue(what, True, allowed) from error
 
     def _kept(self, robot: Robot, disabled: bool = False) -> list[Constraint]:
         """Return what is declared now, and not gone with an object once the robot is `robot`."""

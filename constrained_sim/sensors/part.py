@@ -118,5 +118,6 @@ def part_beyond(robot: Robot, link: str) -> Part:
         for index in beyond.intersection(moved):
             inertia += frames[index].placement.act(frames[index].inertia)
     carried = {frames[index].parentJoint for index in beyond}
-    branches = tuple(k for k in range(1, model.njoints) if model.parents[k] == joint and k in carried)
+    inner = (k for k in range(1, model.njoints) if model.parents[k] == joint)
+    branches = tuple(k for k in inner if not carried.isdisjoint(model.subtrees[k]))  # a joint may carry joints only
     return Part(frozenset(beyond), int(joint), inertia, branches)

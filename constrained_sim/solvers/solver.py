@@ -19,6 +19,9 @@ from constrained_sim.linalg.rank import CONSISTENT, EPSILON, regular_rows
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, shape_of
 
+ASYMMETRY = 1e-12
+"""Difference from its transposed, relative to the largest entry, up to which the user's inertia is symmetric."""
+
 
 class System:
     """The matrices of one problem, and what all solvers need to know of them.
@@ -63,6 +66,11 @@ class System:
         other.__dict__.pop("row_space", None)
         return other
 
+    def free_diagonal(self, rows: Array) -> Array:
+        """Return (k,) the diagonal of the Delassus matrix of `rows` (k, nv), of a motion that nothing holds."""
+        whitened = self.whiten(rows)
+        return np.asarray(np.einsum("ij,ij->i", whitened, whitened))
+
     def whiten(self, rows: Array) -> Array:
         """Return ``L^-T r`` for every row r of `rows` (k, nv)."""
         return whiten(self.inertia_factor, self.parents, rows)
@@ -105,7 +113,7 @@ def checked_system(M: Any, J: Any, size: int, rows: int, parents: Any = None) ->
         raise InvalidValue("M", M, "a matrix of one row or more")
     J = np.zeros((0, size)) if rows == 0 and np.size(J) == 0 else finite_array("J", J, (rows, size))
     system = System(M, J, None if parents is None else checked_parents("M", M, parents))
-    is_symmetric = np.abs(M - M.T).max(initial=0.0) <= 1e-12 * np.abs(M).max(initial=0.0)
+    is_symmetric = np.abs(M - M.T).max(initial=0.0) <= ASYMMETRY * np.abs(M).max(initial=0.0)
     if not (is_symmetric and np.isfinite(system.inertia_factor).all()):
         raise InvalidValue("M", M.tolist(), "a symmetric positive definite matrix")
     return system

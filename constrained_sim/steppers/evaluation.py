@@ -9,23 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.constrained_dynamics import smallest_motion, smallest_reduced_motion
 from constrained_sim.constraints.bilateral_rows import evaluate_bilateral
 from constrained_sim.contact.features import contact_rows
 from constrained_sim.contact.rolling import turning_directions
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
+from constrained_sim.contact_solvers.smallest_motion import smallest_motion, smallest_reduced_motion
 from constrained_sim.dynamics.kinematics import turning_rows
 from constrained_sim.dynamics.springs import spring_energy
-from constrained_sim.dynamics.tree import (
-    bias_forces,
-    find_axes,
-    find_bodies,
-    inertia,
-    move,
-    place,
-    potential_energy,
-    shift_base_to_com,
-)
+from constrained_sim.dynamics.tree_dynamics import bias_forces, find_bodies, inertia, potential_energy
+from constrained_sim.dynamics.tree_kinematics import find_axes, move, place, shift_base_to_com
 from constrained_sim.linalg.products import vecdot
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import held_rows

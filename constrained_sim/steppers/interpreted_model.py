@@ -14,7 +14,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem
 from constrained_sim.stabilization import Projection
 from constrained_sim.steppers.packed_step import Sizes, State
-from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, RowSolution, StepProblem
+from constrained_sim.steppers.row_solution import PREDICTION, TURNED_FRICTION, RowSolution, StepProblem
 from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import (
     Contacts,
@@ -88,7 +88,7 @@ class InterpretedSubstepModel(InterpretedModel):
         state.axes[:], state.points[:], state.distances[:], state.gaps[:], state.J[:], state.s[:] = contact[:6]
         state.turning[:] = bound.contacts.resistance.rows(dynamics, contact.axes)
         state.phi[:], state.J_bilateral[:] = bound.bilateral.phi(dynamics), bound.bilateral.jacobian(dynamics)
-        state.s_bilateral[:] = bound.bilateral.velocity(dynamics, v, pose.t)
+        state.s_bilateral[:] = bound.bilateral.velocity_with(state.J_bilateral, dynamics, v, pose.t)
 
     def evaluate_inertia(self, pose: Place, state: State) -> None:
         """Fill in the inertia of a `state`."""
@@ -113,8 +113,9 @@ class InterpretedSubstepModel(InterpretedModel):
         bilateral, dynamics = self.bound.bilateral, self.work.pose.dynamics
         J = middle.J_bilateral
         J[:] = bilateral.jacobian(dynamics)
-        change = bilateral.velocity(dynamics, v, self._t) - begin.s_bilateral
-        return np.asarray(J @ v - bilateral.velocity(dynamics, v, self.work.end_pose.t) - change, dtype=np.float64)
+        change = bilateral.velocity_with(J, dynamics, v, self._t) - begin.s_bilateral
+        s_end = bilateral.velocity_with(J, dynamics, v, self.work.end_pose.t)
+        return np.asarray(J @ v - s_end - change, dtype=np.float64)
 
     def stored_energy(self, pose: Place, q: Array) -> float:
         """Return the energy of gravity and springs [J]."""
@@ -133,7 +134,7 @@ class InterpretedSubstepModel(InterpretedModel):
         dynamics = (work.pose if phase == PREDICTION else work.end_pose).dynamics
         added = problem.added if problem.added.any() else None
         system = RobotSystem(dynamics, problem.J_bilateral, self.bound.bilateral.members, added)
-        method = inputs.method if phase == PREDICTION else inputs.near if phase == CORRECTION else inputs.turned
+        method = inputs.turned if phase == TURNED_FRICTION else inputs.method
         rows = self._contact_rows(settings, problem)
         motion = solve_constrained_dynamics(inputs.solver, system, problem.f, problem.goal, rows, method, start)
         self.decisive, contact = motion, motion.contact
@@ -148,17 +149,8 @@ class InterpretedSubstepModel(InterpretedModel):
 
     def _contact_rows(self, settings: StepSettings, problem: StepProblem) -> ContactRows:
         """Return the rows of a problem with their laws."""
-        active, most = problem.active, settings.h * self.robot.joints.coulomb_effort
-        friction, slip, lower, upper = self.bound.contacts.laws_of(active.chosen)
-        return ContactRows(
-            active.J,
-            active.offset,
-            friction,
-            slip,
-            np.concatenate([lower, -most]),
-            np.concatenate([upper, most]),
-            np.append(active.compliance, np.zeros(len(active.offset) - len(active.compliance)))
-            if active.compliance.size
-            else None,
-            active.moments,
-        )
+        active, compliance = problem.active, None
+        if active.compliance.size:  # of contacts; all rows after theirs have none
+            compliance = np.append(active.compliance, np.zeros(len(active.offset) - len(active.compliance)))
+        laws = self.bound.contacts.laws_of(active.chosen, settings.h * self.robot.joints.coulomb_effort)
+        return ContactRows(active.J, active.offset, *laws, compliance, active.moments)

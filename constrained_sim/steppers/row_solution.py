@@ -8,18 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.constrained_dynamics import (
-    QuickBudget,
-    TreeInertia,
-    dynamics_residual,
-    free_motion,
-    quick_contacts,
-    sticking_dynamics,
-)
+from constrained_sim.contact_solvers.quick_contacts import QuickBudget, quick_contacts
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
-from constrained_sim.contact_solvers.scaled_problem import ContactLaws
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws, box_bounds
 from constrained_sim.contact_solvers.solve import BY_STICKING
+from constrained_sim.contact_solvers.sticking_dynamics import sticking_dynamics
 from constrained_sim.linalg.products import vecmat
+from constrained_sim.solvers.held_dynamics import TreeInertia, dynamics_residual, free_motion
 from constrained_sim.solvers.held_rows import hold_rows
 from constrained_sim.solvers.solver import largest_row_error
 from constrained_sim.steppers.borrowed import borrowed
@@ -120,11 +115,11 @@ def solve_rows(model, settings, phase, problem, start):
     if not (n + d):
         residual, magnitude, solved = 0.0, 1.0, True
     elif not solved:
-        lower, upper = np.append(np.zeros(one_sided), -most), np.append(np.full(one_sided, np.inf), most)
         may_stick = m > 0 or active.compliance.shape[0] > 0
+        lower, upper = box_bounds(one_sided, 0, most)
         laws = ContactLaws(friction, slip, lower, upper, active.moments)
         budget = QuickBudget(settings.tolerance, settings.newton_first, may_stick)
-        x, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
+        x, _, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
             TreeInertia(M, robot.parents), f, (held_J, goal), (J, offset), active.compliance, laws, start, budget
         )
         total = f + vecmat(impulse, J)
@@ -159,10 +154,6 @@ def _hold_all(settings, robot, contacts, problem, M, laws):
     members, k = active.chosen.shape[0], contacts.friction.shape[0]
     if active.compliance.shape[0]:
         return np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 0.0, 1.0, False, 0.0
-    box = members - friction.shape[0]
-    lower, upper = np.zeros(box + m + d), np.full(box + m + d, np.inf)
-    lower[box : box + m] = -np.inf
-    lower[box + m :], upper[box + m :] = -most, most
     every, offsets = active.J, active.offset
     if m:
         every = np.concatenate((every[:n], problem.J_bilateral, every[n:]))
@@ -170,10 +161,9 @@ def _hold_all(settings, robot, contacts, problem, M, laws):
     basis = reduce_contact_rows(
         np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features.bodies, problem.axes, problem.points
     )
-    held = (
-        robot.joints.friction_dofs if not t else robot.joints.friction_dofs[:0]
-    )  # the last rows are those that dry friction holds
+    held = robot.joints.friction_dofs[: 0 if t else d]  # only where their rows are the last ones
     joint_friction = held, robot.others, robot.parents_of_others
+    lower, upper = box_bounds(members - friction.shape[0], m, most)
     contact_laws = ContactLaws(friction, slip, lower, upper, active.moments)
     inertia = TreeInertia(M, robot.parents)
     x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(

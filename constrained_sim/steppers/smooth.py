@@ -10,13 +10,14 @@ from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, difference
-from constrained_sim.energy import CONSTRAINTS, KINETIC, PROJECTION, TERMS
+from constrained_sim.energy import CONSTRAINTS, IMPACT_LOSSES, KINETIC, PROJECTION, TERMS
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
 from constrained_sim.steppers.known_forces import known_forces
-from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, StepOutcome, Stepper
+from constrained_sim.steppers.step_outcome import Evaluation, StepOutcome
+from constrained_sim.steppers.stepper import NO_CONTACT, Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
@@ -26,8 +27,10 @@ class Smooth(Stepper):
 
     Efforts and external wrenches are constant during a step, those of joint feedback too: they are what it asks for at
     the end of the step, see :meth:`_velocity_ahead`. What the integrator leaves of drift is removed by
-    Baumgarte's feedback within the acceleration, or by a projection of position and velocity after the step. Forces of
-    the result are means over the step, integrated like the motion; so is the work of each cause.
+    Baumgarte's feedback within the acceleration, or by a projection of position and velocity after the step. A velocity
+    that the constraints forbid at its beginning is gone at once then, see :meth:`Stepper.forbidden_jump`. Forces of the
+    result are means over the step, impulses of impacts excluded, integrated like the motion; so is the work of each
+    cause.
     """
 
     name = "smooth"
@@ -44,13 +47,15 @@ class Smooth(Stepper):
     ) -> StepOutcome:
         """Advance by dt, see the class."""
         field, ahead = _Field(self, start.bound, efforts, wrenches, solver), None
+        energy, jump = np.zeros(TERMS), self.forbidden_jump(start, solver, method)
+        if jump is not None:
+            start, energy[IMPACT_LOSSES] = start.with_velocity(jump.v_plus), jump.energy_lost
         if efforts.damping.any():
             ahead = self._velocity_ahead(start, field)
             field.efforts = Efforts(efforts.at(ahead[self.robot.actuation]), np.zeros(self.robot.nu))
         q, v, integrals = self.integrator.step(field, self.robot, start.t, start.q, start.v, self.dt)
         end = self.evaluate(start.bound, start.t + self.dt, q, v)
         rows = start.bound.bilateral.dim
-        energy = np.zeros(TERMS)
         energy[: KINETIC + 1] = integrals[rows:]
         a = (v - start.v) / self.dt
         if isinstance(self.stabilization, Projection):
@@ -58,8 +63,10 @@ class Smooth(Stepper):
         lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
         rest = read_only(np.zeros(self.robot.nv))
         moved = difference(self.robot, start.q, end.q) / self.dt if ahead is None else ahead
-        axes = end.contact.axes
-        return StepOutcome(end, a, read_only(lam), axes, rest, NO_CONTACT, (), energy, field.motion, np.zeros(0), moved)
+        axes, impacts = end.contact.axes, () if jump is None else (jump,)
+        return StepOutcome(
+            end, a, read_only(lam), axes, rest, NO_CONTACT, impacts, energy, field.motion, np.zeros(0), moved
+        )
 
     def _velocity_ahead(self, start: Evaluation, field: _Field) -> Array:
         """Return (nv,) the velocity v' = v + h a at the end of the step, to first order, under joint feedback.

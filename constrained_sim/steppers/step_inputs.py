@@ -23,8 +23,7 @@ class StepInputs(NamedTuple):
         efforts: of the actuators.
         wrenches: external ones, constant along their axes during the step.
         solver: of the linear part.
-        method: of the contact problems of predictions.
-        near: of corrections, whose solution is nearly known.
+        method: of the contact problems.
         turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
         excluded: (x,) contacts and limits that carry no force.
         user_forces: what the user's laws of soft contacts say, see
@@ -35,20 +34,11 @@ class StepInputs(NamedTuple):
     wrenches: WrenchTable
     solver: Solver
     method: ContactMethod
-    near: ContactMethod
     turned: ContactMethod
     excluded: npt.NDArray[np.int64] = NO_CONTACT
     user_forces: Array = NO_FORCES
 
     @classmethod
     def of(cls, efforts: Efforts, wrenches: WrenchTable, solver: Solver, method: ContactMethod) -> StepInputs:
-        """Return the loads of a step whose contact problems are solved by `method`."""
-        return cls(efforts, wrenches, solver, method, method, method.without_newton)
-
-    def after_prediction(self) -> StepInputs:
-        """Return what goes on where the quick methods have found no prediction."""
-        return self._replace(method=self.method.after_quick)
-
-    def after_correction(self) -> StepInputs:
-        """Return what goes on where they have found a prediction, and no correction."""
-        return self._replace(near=self.near.after_quick, turned=self.near.after_quick)
+        """Return what acts during a whole step whose contact problems are solved by `method`."""
+        return cls(efforts, wrenches, solver, method, method.without_newton)

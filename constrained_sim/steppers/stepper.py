@@ -1,20 +1,18 @@
-"""The contract of a stepper: one simulated step, from what is observed at its beginning to what it leaves."""
+"""The contract of a stepper: one simulated step, from the evaluated state at its beginning to what it leaves."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.actuators import Efforts
-from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.constraints.constraint import SupportsSome
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact.contact_set import TOUCHING
-from constrained_sim.contact.features import ContactGeometry
+from constrained_sim.contact.speeds import REST_SPEED
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.exceptions import InvalidValue
@@ -24,147 +22,12 @@ from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection, Stabilization
-from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, largest_drift, largest_violation
+from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, largest_drift
+from constrained_sim.steppers.step_outcome import Evaluation, Run, StepOutcome
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
 
 NO_CONTACT = np.empty(0, dtype=np.int64)
-
-
-@dataclass(eq=False)
-class Evaluation:
-    """A state, and the constraints as they are there.
-
-    Attributes:
-        bound: the constraints.
-        t: time [s].
-        q: (nq,).
-        v: (nv,).
-        M: (nv, nv) inertia at q.
-        frames: (r, 4, 3) rotation columns and translation of the free-flyers' frames, see ``Robot.free_joints``.
-        contact: points, gaps and rows of the contacts.
-        phi: (m,) violations of the bilateral rows.
-        J_bilateral: (m, nv).
-        s_bilateral: (m,).
-        deflection: (soft, 2) of the springs of soft contacts along their surfaces [m].
-        turning: (e, nv) rows in which contacts resist rolling and spinning.
-    """
-
-    bound: ConstraintSet
-    t: float
-    q: Array
-    v: Array
-    M: Array
-    frames: Array
-    contact: ContactGeometry
-    phi: Array
-    J_bilateral: Array
-    s_bilateral: Array
-    deflection: Array
-    turning: Array
-
-    @property
-    def touching(self) -> npt.NDArray[np.intp]:
-        """Contacts that are closed, and one-sided rows at their bound; ascending."""
-        return np.flatnonzero(self.contact.gaps <= TOUCHING)
-
-    def with_velocity(self, v: Array) -> Evaluation:
-        """Return the same configuration at the velocity `v` (nv,); rows of bilateral constraints change by J."""
-        return self.moving(v, self.contact.J @ v)
-
-    def moving(self, v: Array, s: Array) -> Evaluation:
-        """Return the same configuration at the velocity `v` (nv,), where contacts' rows have the velocities `s`."""
-        s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
-        contact = self.contact._replace(s=s)
-        rest = self.phi, self.J_bilateral, s_bilateral, self.deflection, self.turning
-        return Evaluation(self.bound, self.t, self.q, read_only(v), self.M, self.frames, contact, *rest)
-
-    @property
-    def J_contact(self) -> Array:
-        """(3 k + l + e, nv) rows of the contacts and one-sided rows, then those that turn."""
-        return np.vstack([self.contact.J, self.turning]) if len(self.turning) else self.contact.J
-
-    @property
-    def largest_violation(self) -> tuple[float, float]:
-        """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
-        return largest_violation(self.phi, self.contact.gaps, self.s_bilateral)
-
-    def mean_axes(self, start: Evaluation) -> Array:
-        """Return (k, 3, 3) the means of the axes of contacts here and at the `start`."""
-        return 0.5 * (start.contact.axes + self.contact.axes)
-
-    def deflection_in(self, bound: ConstraintSet) -> Array:
-        """Return the springs (soft, 2) for another set of constraints: those of contacts that are in both."""
-        mine, theirs = self.bound.contacts, bound.contacts
-        known = {mine.members[i].name: deflection for i, deflection in zip(mine.soft, self.deflection, strict=True)}
-        found = [known.get(theirs.members[i].name, np.zeros(2)) for i in theirs.soft]
-        return np.array(found).reshape(-1, 2)
-
-
-@dataclass(eq=False)
-class StepOutcome:
-    """What one step gave.
-
-    Attributes:
-        end: the new state, observed.
-        a: (nv,) mean acceleration over the step, the jumps of impacts excluded.
-        lam: (rows,) mean constraint and contact forces [N, N m], impulses of impacts excluded.
-        axes: (k, 3, 3) rows t1, t2, n along which those of the contacts act: means of the axes at both ends.
-        dry_friction: (nv,) mean effort of dry joint friction [N m, N].
-        status: (k + l,) of the contacts and one-sided rows: 0 open, 1 sticking, 2 sliding.
-        impacts: in the order of time.
-        energy: (9,) terms of the audit, in the order of :class:`~constrained_sim.energy.EnergyTerms`.
-        motion: solution of the step's problem, with residuals.
-        moments: (e,) mean moments by which contacts resist rolling and spinning [N m].
-        damped_velocity: (nv,) at which the damping of joints and of their feedback acted, mean over the step.
-    """
-
-    end: Evaluation
-    a: Array
-    lam: Array
-    axes: Array
-    dry_friction: Array
-    status: npt.NDArray[np.int64]
-    impacts: tuple[Impact, ...]
-    energy: Array
-    motion: ConstrainedSolution
-    moments: Array
-    damped_velocity: Array
-
-    @property
-    def residuals(self) -> tuple[float, float, float]:
-        """Relative residuals: of the equation of motion, of the bilateral rows, of the contact problem."""
-        motion = self.motion
-        contact = motion.contact.residual if motion.contact is not None else 0.0
-        return motion.dynamics_residual, motion.constraint_residual, contact
-
-
-class Run(NamedTuple):
-    """What n steps gave, a row for each; see :class:`StepOutcome`.
-
-    Attributes:
-        end: the state after the last of them.
-        memory: of the stepper there.
-        q: (n, nq) at the end of each.
-        v: (n, nv) at the end of each.
-        tau: (n, nu) efforts, within the limits [N m, N].
-        lam: (n, rows) mean constraint and contact forces [N, N m].
-        axes: (n, k, 3, 3) along which those of the contacts act.
-        energy: (n, 9) terms of the audit.
-        moments: (n, e) mean moments by which contacts resist rolling and spinning [N m].
-        may_go_on: whether the next step may be done in the same way; else it needs :meth:`Stepper.step`.
-    """
-
-    end: Evaluation
-    memory: Any
-    q: Array
-    v: Array
-    tau: Array
-    lam: Array
-    axes: Array
-    energy: Array
-    moments: Array
-    may_go_on: bool = False
 
 
 class Stepper(SupportsSome, ABC):
@@ -200,6 +63,11 @@ class Stepper(SupportsSome, ABC):
             raise InvalidValue(f"integrator of stepper {self.name!r}", integrator.name, ", ".join(names))
         self.check_robot(robot)
 
+    @cached_property
+    def on_the_way(self) -> Dynamics:
+        """Work space for states between two that are evaluated."""
+        return Dynamics(self.robot)
+
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
         """Return whether this stepper can use `integrator`."""
@@ -224,6 +92,7 @@ class Stepper(SupportsSome, ABC):
         here.update_inertia(q, t)
         here.v = v
         contact = bound.contacts.rows(here, v)
+        J = bound.bilateral.jacobian(here)
         return Evaluation(
             bound,
             t,
@@ -233,8 +102,8 @@ class Stepper(SupportsSome, ABC):
             here.placements[self.robot.free_joints[0]],
             contact,
             bound.bilateral.phi(here),
-            bound.bilateral.jacobian(here),
-            bound.bilateral.velocity(here, v, t),
+            J,
+            bound.bilateral.velocity_with(J, here, v, t),
             deflection,
             bound.contacts.resistance.rows(here, contact.axes),
         )
@@ -263,6 +132,33 @@ class Stepper(SupportsSome, ABC):
         """Resolve an impact as :meth:`impact` does, after which contacts faster than :attr:`bounce_velocity` bounce."""
         law = ImpactLaw(bouncing(here.bound, closing, here.contact.s_normal, self.bounce_velocity))
         return self.impact(here, closing, solver, method, law)
+
+    def jump_onto_rows(self, here: Evaluation, solver: Solver, method: ContactMethod) -> Impact:
+        """Return the impact that brings a state onto its bilateral constraints.
+
+        Closed contacts take part, with their own coefficients of restitution.
+        """
+        return self.impact(here, here.touching, solver, method)
+
+    def forbidden_jump(self, here: Evaluation, solver: Solver, method: ContactMethod) -> Impact | None:
+        """Return :meth:`jump_onto_rows` where bilateral rows forbid the velocity at the beginning of a step.
+
+        A step leaves none that they forbid: so somebody has set it, as an initial velocity or a drive that is to start.
+        With projection that is an impact; taken away at the end, it would have moved the configuration off the rows
+        before, and the way back gives momentum. Feedback takes it away in its own time, by forces.
+
+        Returns:
+            None with feedback; where rows are no faster than a row at rest, or than what the projection leaves as it
+            is; and where the impact would not change that, as where rows contradict each other.
+        """
+        if not isinstance(self.stabilization, Projection):
+            return None
+        drift = max(REST_SPEED, self.stabilization.velocity_tolerance)
+        if not np.abs(here.s_bilateral).max(initial=0.0) > drift:
+            return None
+        impact = self.jump_onto_rows(here, solver, method)
+        change, _ = here.bound.split(impact.row_velocity_plus - impact.row_velocity_minus)
+        return impact if np.abs(change).max() > drift else None
 
     def project(
         self,
@@ -301,7 +197,7 @@ class Stepper(SupportsSome, ABC):
 
         Args:
             projection: how.
-            end: the state, last observed by this stepper.
+            end: the state, the last one that this stepper has evaluated.
             solver: of the linear problem.
             held: contacts whose gap is to vanish.
             rows: rows of all contacts, then those that turn, whose position is to stay.
@@ -357,7 +253,8 @@ class Stepper(SupportsSome, ABC):
         start: Evaluation,
         law: JointFeedback,
         asked: tuple[int, int],
-        loads: tuple[Array, tuple[Wrench, ...]],
+        tau: Array,
+        wrenches: tuple[Wrench, ...],
         steps: int,
         solver: Solver,
         method: ContactMethod,
@@ -370,7 +267,8 @@ class Stepper(SupportsSome, ABC):
             start: the state at the beginning.
             law: gives the efforts, which are limited to those of the robot.
             asked: how many steps there are from one evaluation of `law` to the next, and to the first.
-            loads: (nu,) efforts until then [N m, N], and external wrenches during all steps.
+            tau: (nu,) efforts until then [N m, N].
+            wrenches: external ones during all steps.
             steps: at most so many.
             solver: of the linear part.
             method: of the contact problem.

@@ -19,10 +19,10 @@ from constrained_sim.dynamics.free_flyer import (
     turn_axes,
 )
 from constrained_sim.dynamics.momentum import (
-    applied_impulses,
-    generalized_momentum,
+    ENERGY_ERRORS,
     give_momentum,
     limit_energy,
+    with_impulses,
 )
 from constrained_sim.dynamics.springs import spring_effort
 from constrained_sim.energy import PROJECTION
@@ -52,7 +52,7 @@ from constrained_sim.steppers.state_checks import exceeds, largest_drift
 from constrained_sim.steppers.step_energy import energy_of
 from constrained_sim.steppers.step_impulses import between, enter_correction, enter_loads, enter_solution, values_of
 
-UNSOLVED, PREDICTED, UNCORRECTED, REVERSED, DONE = range(5)
+UNSOLVED, PREDICTED, UNCORRECTED, REVERSED, INACCURATE, DONE = range(6)
 """How far a step came, see :func:`advance`."""
 
 
@@ -74,8 +74,8 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
     Returns:
         How far this came, the :class:`~constrained_sim.steppers.row_solution.RowSolution` of the prediction, and how
         often rows were held. :data:`UNSOLVED`, and all else is of no use; :data:`PREDICTED`, no correction was wanted;
-        :data:`UNCORRECTED`, that was not solved; :data:`REVERSED`, it is done, but slip turned back within it; or
-        :data:`DONE`.
+        :data:`UNCORRECTED`, that was not solved; :data:`REVERSED`, it is done, but slip turned back within it;
+        :data:`INACCURATE`, it is done or predicted, but its energy is not that of the work; or :data:`DONE`.
     """
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
     negligible_speed, v = model.options.negligible_speed, begin.v
@@ -111,11 +111,11 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
     active = arrive(model, settings, begin, com + theta * h * flown, arguments, found, end)
     if not (exceeds(v, negligible_speed) or exceeds(middle.v, negligible_speed) or exceeds(x, negligible_speed)):
         return DONE, predicted, calls
+    total, is_off = final_momentum(model, settings, begin, carried, expected, end)
     if not settings.corrects:
-        return PREDICTED, predicted, calls
-    total = final_momentum(model, settings, begin, carried, expected, end)
+        return INACCURATE if is_off else PREDICTED, predicted, calls
     reached, more = correct(model, settings, begin, total, acceleration, active, found, end)
-    return reached, predicted, calls + more
+    return INACCURATE if is_off and reached != UNCORRECTED else reached, predicted, calls + more
 
 
 @kernel(stage=True, spliced=True)
@@ -142,7 +142,7 @@ def predict(model, settings, begin, v, forces, arguments, start, found):
     pull, external, soft = forces
     added = enter_loads(h, joints, arguments.efforts, v, (pull, work.bias, external), impulses)
     candidates = candidate_rows(model, h, begin, v, middle, soft, arguments.excluded)
-    f, goal = generalized_momentum(middle.M, v, impulses), bilateral_goal(model, arguments.targets, begin, v, middle)
+    f, goal = with_impulses(matvec(middle.M, v), impulses), bilateral_goal(model, arguments.targets, begin, v, middle)
     start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
     problem = StepProblem(middle.M, middle.J_bilateral, middle.axes, middle.points, added, f, goal, candidates)
     solution = solve_rows(model, settings, PREDICTION, problem, start)
@@ -188,7 +188,7 @@ def arrive(model, settings, begin, coms, arguments, found, end):
 
 @kernel(stage=True, spliced=True)
 def final_momentum(model, settings, begin, v, expected, end):
-    """Return (nv,) the generalised momentum at the end of a step, with all impulses of the prediction.
+    """Find (nv,) the generalised momentum at the end of a step, with all impulses of the prediction.
 
     That of the velocity by the equation of motion in the middle; what of momentum is known exactly is made so, see
     :mod:`~constrained_sim.dynamics.momentum`. Bias forces are those at a velocity between the expected one and the one
@@ -203,6 +203,9 @@ def final_momentum(model, settings, begin, v, expected, end):
         v: (nv,) velocity there, along the axes in the middle.
         expected: (nv,) the velocity at the end of which bias forces were made; changed.
         end: the state at the end.
+
+    Returns:
+        The momentum, and whether its energy is off, see :func:`~constrained_sim.dynamics.momentum.limit_energy`.
     """
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
     middle, x, impulses, rows = work.middle, work.x, work.impulses, robot.free_rows
@@ -211,7 +214,7 @@ def final_momentum(model, settings, begin, v, expected, end):
     bias = inertial_forces(model, work.pose, middle.v)
     hold_axes(bias, h, theta, middle.M, v, expected, rows)
     reached = x + solve_inertia(middle.M, robot.parents, h * (work.bias - bias))
-    applied = applied_impulses(h, impulses, work.bias - gravity_forces(model, work.pose))
+    applied = with_impulses(h * (work.bias - gravity_forces(model, work.pose)), impulses)  # all but inertial forces
     momentum, v_plus = matvec(begin.M, begin.v), turn_axes(theta * h, reached, rows)
     total = matvec(end.M, v_plus)
     exact = momentum + applied
@@ -220,8 +223,12 @@ def final_momentum(model, settings, begin, v, expected, end):
     for i in range(rows.shape[0]):
         exact[rows[i] : rows[i] + 6] = carried[i]
     give_momentum(end.M, robot.momentum_rows, robot.parents_of_momenta, exact, v_plus, total)
-    limit_energy(robot.parents, 0.5 * begin.v * momentum, 0.5 * (v + reached) * applied, v_plus, total)
-    return total
+    half_work = np.empty((2, v.shape[0]))
+    half_work[0], half_work[1] = 0.5 * v * applied, 0.5 * reached * applied
+    error = ENERGY_ERRORS[0] if theta == 0.5 else ENERGY_ERRORS[1]
+    allowed = error, 0.5 * model.options.negligible_speed**2 * np.diag(middle.M)
+    is_off = limit_energy(robot.parents, 0.5 * begin.v * momentum, half_work, allowed, v_plus, total)
+    return total, is_off
 
 
 @kernel(stage=True, spliced=True)

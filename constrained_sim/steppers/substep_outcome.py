@@ -23,7 +23,7 @@ from constrained_sim.steppers.packed_step import (
     unpack_state,
 )
 from constrained_sim.steppers.state_checks import largest_violation
-from constrained_sim.steppers.stepper import Evaluation, StepOutcome
+from constrained_sim.steppers.step_outcome import Evaluation, StepOutcome, StepResiduals
 from constrained_sim.validation import Array, read_only
 
 
@@ -36,7 +36,7 @@ class PackedState(Evaluation):
     """
 
     def __init__(self, before: Evaluation, t: float, record: Array, sizes: Sizes) -> None:
-        """Take over a `record` at time `t` [s], under the constraints of the observation `before`."""
+        """Take over a `record` at time `t` [s], under the constraints of the state `before`."""
         self.bound, self.t, self.record, self.sizes = before.bound, t, record, sizes
         self.q = read_only(record[: sizes.nq].copy())
         self.v = read_only(record[sizes.nq : sizes.nq + sizes.nv].copy())
@@ -207,10 +207,10 @@ class SubstepOutcome(StepOutcome):
         return self.outputs.x
 
     @property
-    def residuals(self) -> tuple[float, float, float]:
-        """Relative residuals: of the equation of motion, of the bilateral rows, of the contact problem."""
+    def residuals(self) -> StepResiduals:
+        """Relative residuals."""
         solved = self.solved
-        return solved.dynamics_residual, solved.constraint_residual, solved.residual
+        return StepResiduals(solved.dynamics_residual, solved.constraint_residual, solved.residual)
 
     @cached_property
     def motion(self) -> ConstrainedSolution:  # type: ignore[override]

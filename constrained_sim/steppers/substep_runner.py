@@ -34,7 +34,7 @@ from constrained_sim.steppers.step_model import (
     robot_model,
     work_space,
 )
-from constrained_sim.steppers.stepper import Evaluation
+from constrained_sim.steppers.step_outcome import Evaluation
 from constrained_sim.steppers.substep import UNSOLVED, advance
 from constrained_sim.steppers.substep_outcome import PackedState, SolvedProblem, SubstepOutcome, packed_state
 from constrained_sim.validation import Array
@@ -111,14 +111,15 @@ class SubstepRunner:
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
         targets = self.bound.bilateral.targets(begin.t, h)
-        loads = tuple(inputs.efforts), tuple(inputs.wrenches), targets, inputs.excluded, inputs.user_forces
+        arguments = tuple(inputs.efforts), tuple(inputs.wrenches), targets, inputs.excluded, inputs.user_forces
         if self.interpreted is not None:
             self.interpreted.begin(begin.t, h, inputs)
         factorization = -1 if solver.compiled_factorization is None else solver.compiled_factorization
         goes_on = self.interpreted is not None
         settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.newton_first, goes_on
+        state, filled = packed_state(begin, sizes), (record, status)
         reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
-            self.model, settings, kind == WHOLE, packed_state(begin, sizes), acceleration, loads, near, (record, status)
+            self.model, settings, kind == WHOLE, state, acceleration, arguments, near, filled
         )
         end = PackedState(begin, begin.t + h, record, sizes)
         solved = SolvedProblem(method, status, rows, members, how, residual, magnitude, dynamics, inconsistent)
@@ -131,7 +132,7 @@ class SubstepRunner:
 
 
 @kernel(stage=True)
-def step(model, settings, whole, begin, acceleration, loads, near, filled):
+def step(model, settings, whole, begin, acceleration, arguments, near, filled):
     """Do a step, or a part of one, as :func:`~constrained_sim.steppers.substep.advance` does.
 
     Args:
@@ -141,7 +142,7 @@ def step(model, settings, whole, begin, acceleration, loads, near, filled):
         whole: whether this is a step in which no contact closes; else it may, without impact.
         begin: record that begins with the state at the beginning.
         acceleration: (nv,) of the last step.
-        loads: what :class:`~constrained_sim.steppers.step_model.StepArguments` holds, as tuples.
+        arguments: what :class:`~constrained_sim.steppers.step_model.StepArguments` holds, as tuples.
         near: (n,) impulses near the solution; (0,): nothing is known of them.
         filled: zeros: a record, filled with the state at the end and the outputs; the status of all contacts and
             one-sided rows (k + l,), then those of what took part in the contact problem.
@@ -152,7 +153,7 @@ def step(model, settings, whole, begin, acceleration, loads, near, filled):
         with dry friction and moments took part in the contact problem; which method solved it, and steps; its relative
         residual; impulse scale; relative residuals of the equation of motion and of the bilateral rows.
     """
-    efforts, wrenches, targets, excluded, user_forces = borrowed(loads)
+    efforts, wrenches, targets, excluded, user_forces = borrowed(arguments)
     acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, user_forces)
     settings, sizes = StepSettings(*settings), model.sizes
     begin, acceleration, h = borrowed(begin), borrowed(acceleration), settings.h

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
-from constrained_sim.exceptions import FINE, CoarseStep
+from constrained_sim.exceptions import FINE, CoarseStep, FastJoints
 from constrained_sim.integrators import Integrator, SteppingScheme
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection, Stabilization
 from constrained_sim.steppers.soft_rows import depth_ahead, forces_of_users, impedance
 from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import StepOptions
-from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Stepper
+from constrained_sim.steppers.step_outcome import Evaluation
+from constrained_sim.steppers.stepper import NO_CONTACT, Stepper
 from constrained_sim.steppers.substep import UNCORRECTED, UNSOLVED
 from constrained_sim.steppers.substep_outcome import SubstepOutcome
 from constrained_sim.steppers.substep_runner import PART, SubstepRunner, step
+from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array
 
 NEGLIGIBLE_SPEED = 1e-7
@@ -59,6 +60,7 @@ class Substeps(Stepper):
         super().__init__(robot, dt, integrator, stabilization)
         self._runners: dict[bool, SubstepRunner] = {}
         self._judged: set[str] = set()
+        self._has_warned_of_fast_joints = False
         self._forget()
 
     @property
@@ -102,12 +104,9 @@ class Substeps(Stepper):
         if self._can_compile(begin, inputs):
             if found is None:
                 found = self._runner(begin, True).step(begin, h, self.memory, inputs, kind, near)
-            if found.reached == UNSOLVED:
-                inputs, near = inputs.after_prediction(), NOTHING_KNOWN
-            elif found.reached == UNCORRECTED:
-                inputs, near = inputs.after_correction(), found.row_impulses
-            else:
+            if found.reached not in {UNSOLVED, UNCORRECTED}:
                 return found
+            near = found.row_impulses if found.reached == UNCORRECTED else NOTHING_KNOWN
         return self._runner(begin, False).step(begin, h, self.memory, inputs, kind, near)
 
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
@@ -148,7 +147,13 @@ class Substeps(Stepper):
             angle = 2.0 * np.sqrt(alpha * normal @ np.linalg.solve(here.M, normal))
             self._judged.add(name)
             if angle > FINE:
-                warnings.warn(CoarseStep(name, h, float(angle)), stacklevel=2)
+                warn(CoarseStep(name, h, float(angle)))
+
+    def _warn_of_fast_joints(self) -> None:
+        """Warn, once, that joints turn too far within a step."""
+        if not self._has_warned_of_fast_joints:
+            self._has_warned_of_fast_joints = True
+            warn(FastJoints(self.dt))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy begins with: it prepares steps of its own."""

@@ -24,11 +24,13 @@ from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.soft_rows import NO_FORCES
 from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import StepArguments, StepSettings
-from constrained_sim.steppers.stepper import NO_CONTACT, Evaluation, Run, StepOutcome
-from constrained_sim.steppers.substep import DONE
+from constrained_sim.steppers.step_outcome import Evaluation, Run, StepOutcome
+from constrained_sim.steppers.stepper import NO_CONTACT
+from constrained_sim.steppers.substep import DONE, INACCURATE
 from constrained_sim.steppers.substep_outcome import PackedState, SubstepOutcome, outcome_of, packed_state
 from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE
 from constrained_sim.steppers.substeps import IMPACT_DEPTH, Substeps
+from constrained_sim.steppers.touchdown import TouchdownSearch
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench, wrench_table
 
@@ -48,6 +50,9 @@ MOST_AHEAD = 128
 """Steps of a run for which targets of the user's are evaluated in advance: one after an impact, which makes them
 useless, and twice as many each time after steps that were all done."""
 
+SHORTEST = 1.0 / 16.0
+"""Share of a step down to which parts are halved where their energy is off: each costs as much as a step."""
+
 MOST_PARTS = 8
 """Parts of a step from which on slip may turn back within a part: of many contacts, one by one does."""
 
@@ -66,7 +71,8 @@ class TimeStepping(Substeps):
     A contact that closes within the step splits it: the smooth problem up to the touchdown, the impact map there, the
     smooth problem over the rest. So each part conserves momentum to the order of the integrator, whatever the jump. A
     soft contact splits it too, without impact: a spring that began the step apart would be compressed for nothing. So
-    does slip that turns back, of a contact or of a joint with dry friction, for friction turns with it.
+    does slip that turns back, of a contact or of a joint with dry friction, for friction turns with it. Where joints
+    turn so far that the energy is not that of the work, a step is done in halves, and halves of these.
 
     M, the bias forces and J are taken where the integrator says, velocities of free-flyers along their axes there,
     which stay as they are during the step (:mod:`~constrained_sim.dynamics.free_flyer`). ``s' = J v' + (J v - s)`` with
@@ -112,13 +118,16 @@ class TimeStepping(Substeps):
             return found
         parts: list[SubstepOutcome] = []
         impacts: list[Impact] = []
-        here, rest, touched = start, self.dt, 0
+        here, rest, touched, longest = start, self.dt, 0, self.dt
         while rest > 0.0:
             here, rest, touched = self._land(here, rest, touched, inputs, parts, impacts)
             if not rest > 0.0:
                 break
             known = found if here is start and found is not None and found.reached != CLOSING else None
-            part = self._advance(here, rest, inputs, near=_expected(parts, rest), found=known).checked()
+            h = min(rest, longest)
+            part = self._advance(here, h, inputs, near=_expected(parts, h), found=known)
+            part = self._shortened(part, inputs).checked()
+            longest = longest if part.h == h else 2.0 * part.h
             if len(parts) < MOST_PARTS:
                 part = self._until_reversal(part, inputs)
             self._remember(part)
@@ -131,15 +140,16 @@ class TimeStepping(Substeps):
         start: Evaluation,
         law: JointFeedback,
         asked: tuple[int, int],
-        loads: tuple[Array, tuple[Wrench, ...]],
+        tau: Array,
+        wrenches: tuple[Wrench, ...],
         steps: int,
         solver: Solver,
         method: ContactMethod,
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
-        tau, wrenches = loads[0], wrench_table(self.robot, loads[1])
         robot, contact, bound = self.robot, start.contact, start.bound
-        inputs = StepInputs.of(Efforts(tau, np.zeros_like(tau)), wrenches, solver, method)
+        efforts, table = Efforts(tau, np.zeros_like(tau)), wrench_table(robot, wrenches)
+        inputs = StepInputs.of(efforts, table, solver, method)
         contacts = bound.contacts
         if contacts.asks_user or run_steps.runs_source() or not self._can_compile(start, inputs):
             return None
@@ -159,7 +169,7 @@ class TimeStepping(Substeps):
         settings = StepSettings(
             self.dt, True, self._passes, factorization, method.tolerance, method.newton_first, False
         )
-        acting = StepArguments(inputs.efforts, wrenches, targets, NO_CONTACT, NO_FORCES)
+        acting = StepArguments(efforts, table, targets, NO_CONTACT, NO_FORCES)
         done, t, calls = run_steps(
             compiled.model,
             settings,
@@ -193,6 +203,26 @@ class TimeStepping(Substeps):
             gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_DEPTH / self.dt, closing
         )
         return closing[:count]
+
+    def _shortened(
+        self, part: SubstepOutcome, inputs: StepInputs, excluded: npt.NDArray[np.intp] = NO_CONTACT
+    ) -> SubstepOutcome:
+        """Return a `part` of a step so short that its energy is that of the work, or as short as is tried.
+
+        Args:
+            part: itself, where it is accurate.
+            inputs: how to solve.
+            excluded: what exerts no force in it.
+
+        Warns:
+            FastJoints: none is short enough, for the first time.
+        """
+        while part.reached == INACCURATE and part.h > SHORTEST * self.dt:
+            h = 0.5 * part.h
+            part = self._advance(part.begin, h, inputs, excluded, _expected([part], h))
+        if part.reached == INACCURATE and np.isfinite(part.end.v).all():
+            self._warn_of_fast_joints()
+        return part
 
     # -- slip that turns back
 
@@ -294,8 +324,11 @@ class TimeStepping(Substeps):
                 settled = np.union1d(settled, early)
             else:
                 if _gaps_ahead(here)[closing[0]] > TOUCHING:
-                    parts.append(self._fly_to_touchdown(here, closing, rest, inputs, parts).checked())
-                    here, rest, settled = parts[-1].end, rest - parts[-1].h, NO_CONTACT
+                    flight, is_whole = self._fly_to_touchdown(here, closing, rest, inputs, parts)
+                    parts.append(flight.checked())
+                    here, rest, settled = flight.end, rest - flight.h, NO_CONTACT
+                    if not is_whole:
+                        continue
                 touching = here.touching
                 touched += max(touching.size, 1)
                 if not (here.contact.gaps[closing] <= TOUCHING).any():
@@ -313,43 +346,30 @@ class TimeStepping(Substeps):
         rest: float,
         inputs: StepInputs,
         parts: list[SubstepOutcome],
-    ) -> SubstepOutcome:
+    ) -> tuple[SubstepOutcome, bool]:
         """Advance to the instant at which the first of `closing` touches, or by `rest` [s] if none does.
 
-        Impulses will be near those of the last of the `parts` of the step before this, if there is one.
+        Impulses will be near those of the last of the `parts` of the step before this, if there is one. Only the flight
+        that ends there is corrected.
 
-        It looks where the parabolas through the gaps at the last lengths h of this part of the step meet zero, or their
-        tangents where they do not, always for the contact that is due first, and in the middle of what is left where
-        they lead astray: gaps at the end are those of another motion for each h, which may bend sharply where a contact
-        opens or begins to slip. Only the flight that ends there is corrected.
+        Returns:
+            The flight, and whether it is whole; else it is only the part of it that is accurate.
         """
-        gaps, fall = _gaps_ahead(here)[closing], -here.contact.s_normal[closing]
-        h, last, before_last = min(float((gaps / fall).min()), rest), 0.0, 0.0
-        early, late, near = 0.0, np.inf, _expected(parts, h)
+        search = TouchdownSearch(_gaps_ahead(here)[closing], -here.contact.s_normal[closing], rest)
+        near = _expected(parts, search.h)
         for _ in range(MOST_TRIALS):
-            trial, memory = self._advance(here, h, inputs, closing, near, TRIAL), self.memory
+            trial, memory = self._advance(here, search.h, inputs, closing, near, TRIAL), self.memory
+            if trial.reached == INACCURATE:
+                break  # where it leads says nothing of a shorter one
             self._remember(trial)
-            fall_before, gaps_before, gaps = fall, gaps, trial.end.contact.all_gaps[closing]
-            fall = (gaps_before - gaps) / (h - last)
-            bend = (fall - fall_before) / (h - before_last)
-            tangent = fall + bend * (h - last)
-            square = tangent**2 + 4.0 * bend * gaps
-            chord = np.where(square > 0.0, 0.5 * (tangent + np.sqrt(np.maximum(square, 0.0))), tangent)
-            slope = np.clip(chord, 0.5 * fall, 2.0 * fall)
-            due = np.where(slope > 0.0, h + gaps / np.where(slope > 0.0, slope, 1.0), np.inf)
-            first = int(np.argmin(due))
-            if abs(gaps[first]) <= 0.1 * TOUCHING or (h == rest and gaps.min() > 0.0):
+            if search.is_over(trial.end.contact.all_gaps[closing]):
                 break
-            early, late = (h, late) if gaps.min() > 0.0 else (early, h)
-            wanted = min(float(due[first]), rest)
-            if not early < wanted < late:
-                wanted = 0.5 * (early + min(late, rest))
-            near = _expected([trial], wanted)
-            before_last, last, h = last, h, wanted
+            near = _expected([trial], search.h)
         self.memory = memory
         part = self._advance(here, trial.h, inputs, closing, trial.row_impulses)
+        part = self._shortened(part, inputs, closing)
         self._remember(part)
-        return part
+        return part, part.h == trial.h
 
     def _impact(self, here: Evaluation, touching: npt.NDArray[np.intp], inputs: StepInputs) -> Impact:
         """Resolve the impact of all contacts that touch."""

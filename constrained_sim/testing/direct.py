@@ -10,6 +10,7 @@ import numpy as np
 
 from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
+from constrained_sim.nanoseconds import seconds_of
 from constrained_sim.package_paths import find_config
 from constrained_sim.ros.world import Period, World
 from constrained_sim.servo import JointCommand
@@ -74,7 +75,7 @@ class DirectRobot(SimulatedRobot):
                 raise SimulationFailed(self._world.frozen)
             self.history.append(self._snapshot(period))
             self._impacts += [
-                ImpactRecord.of(impact, (stamp - self._start_ns) * 1e-9) for stamp, impact in period.impacts
+                ImpactRecord.of(impact, seconds_of(stamp - self._start_ns)) for stamp, impact in period.impacts
             ]
 
     def _push(self, wrench: Wrench, nanoseconds: int) -> None:

@@ -11,8 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from constrained_sim.config import Config, control_steps, read_config, whole_nanoseconds
+from constrained_sim.config import Config, read_config
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.nanoseconds import control_steps, nanoseconds_of, seconds_of, whole_nanoseconds
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD
 from constrained_sim.testing.snapshot import SINGLE_JOINT, Condition, Snapshot
@@ -42,7 +43,7 @@ class SimulatedRobot(ABC):
         self.config = config
         dt = config.simulation.dt
         self._period_ns = control_steps(config.node.control_period, dt) * whole_nanoseconds("dt", dt)
-        self.period = self._period_ns * 1e-9
+        self.period = seconds_of(self._period_ns)
         self.history: list[Snapshot] = []
 
     @property
@@ -112,7 +113,7 @@ class SimulatedRobot(ABC):
                 raise UnknownName("link", link, self.config.robot.links)
         if wrench.link == WORLD:
             raise InvalidValue("link of a wrench", wrench.link, "a link of the robot")
-        self._push(wrench, round(number("duration", duration, 0.0) * 1e9) or self._period_ns)
+        self._push(wrench, nanoseconds_of(number("duration", duration, 0.0)) or self._period_ns)
 
     def reset(
         self, positions: Mapping[str, float] | None = None, velocities: Mapping[str, float] | None = None

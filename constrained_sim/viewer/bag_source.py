@@ -13,6 +13,7 @@ from constrained_sim.bag_reader import bag_reader
 from constrained_sim.config import Config
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ConfigError
+from constrained_sim.nanoseconds import seconds_of
 from constrained_sim.plots.from_bag import IMPULSES, LOSSES, WRENCH, WRENCHES
 from constrained_sim.recorded_configuration import RecordedConfiguration, check_joints
 from constrained_sim.robot import Robot
@@ -81,7 +82,7 @@ class BagSource(Recording):
         self._frames = messages.MessageFrames(self.world.robot, objects)
         constraints = () if config is None else config.constraints
         self._contacts = DeclaredContacts(self.world.robot, constraints, self._forces)
-        self.times: Array = 1e-9 * np.array(self._columns[messages.STATES].stamps)
+        self.times: Array = np.array([seconds_of(stamp) for stamp in self._columns[messages.STATES].stamps])
         self.events = events_of(self._impacts)
         self.time = self.begin
 
@@ -95,9 +96,9 @@ class BagSource(Recording):
             elif kind == WRENCH and topic.startswith(WRENCHES):
                 self._forces[topic.removeprefix(WRENCHES)].add(stamp, data, spacing)
             elif kind == messages.IMPACT:
-                self._impacts.append(messages.impact_of(reader.deserialize(data, kind), 1e-9 * stamp))
+                self._impacts.append(messages.impact_of(reader.deserialize(data, kind), seconds_of(stamp)))
             elif topic == LOSSES:
-                self._impacts.append(ShownImpact(1e-9 * stamp, reader.deserialize(data, kind).data))
+                self._impacts.append(ShownImpact(seconds_of(stamp), reader.deserialize(data, kind).data))
             elif topic.startswith(IMPULSES) and self._impacts:
                 last = self._impacts[-1]  # its energy was written before its impulses
                 self._impacts[-1] = replace(last, contacts=(*last.contacts, topic.removeprefix(IMPULSES)))
@@ -120,7 +121,7 @@ class BagSource(Recording):
         stamp = self._columns[messages.STATES].stamps[index]
         newest = {kind: self._newest(self._columns[kind], kind, stamp) for kind in FRAMES}
         told = {kind: found for kind, found in newest.items() if found is not None}
-        frame = self._frames.frame(1e-9 * stamp, told, self._impacts)
+        frame = self._frames.frame(seconds_of(stamp), told, self._impacts)
         if frame is None or messages.CONTACTS in told:
             return frame
         wrenches = {name: self._newest(column, WRENCH, stamp) for name, column in self._forces.items()}

@@ -12,20 +12,15 @@ import pinocchio as pin
 import scipy
 
 from constrained_sim.contact_solvers.status import ContactStatus
+from constrained_sim.palette import GREEN, ORANGE, PURPLE, STATUS_COLOURS, YELLOW, rgb
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 from constrained_sim.viewer.camera import size_of
 from constrained_sim.viewer.frame import Frame, ShownContact
 from constrained_sim.viewer.robot_drawing import WORLD
 
-STATUS_COLOURS = {
-    ContactStatus.OPEN: (140, 140, 140),
-    ContactStatus.STICKING: (0, 114, 178),
-    ContactStatus.SLIDING: (213, 94, 0),
-}
-"""Colours that colour-blind people can tell apart (Okabe and Ito, 2008)."""
-
-ANCHOR_COLOUR, COM_COLOUR, FLASH_COLOUR, CONE_COLOUR = (204, 121, 167), (240, 228, 66), (230, 159, 0), (0, 158, 115)
+CONTACT_COLOURS = {status: rgb(colour) for status, colour in STATUS_COLOURS.items()}
+ANCHOR_COLOUR, COM_COLOUR, FLASH_COLOUR, CONE_COLOUR = rgb(PURPLE), rgb(YELLOW), rgb(ORANGE), rgb(GREEN)
 CONE_EDGES = 24
 
 FLASH = 0.15
@@ -86,7 +81,7 @@ class ForceDrawing:
 
     def _draw_points(self, frame: Frame) -> None:
         """Move the ball of each contact and each anchor; that of a contact has the colour of its status."""
-        at = {contact.name: (contact.position, STATUS_COLOURS[contact.status]) for contact in frame.contacts}
+        at = {contact.name: (contact.position, CONTACT_COLOURS[contact.status]) for contact in frame.contacts}
         if self.options.anchors:
             at |= {anchor.name: (anchor.position, ANCHOR_COLOUR) for anchor in frame.anchors}
         for name in self._balls.keys() - at.keys():
@@ -104,7 +99,7 @@ class ForceDrawing:
 
     def _draw_arrows(self, frame: Frame) -> None:
         scale = 1.0 / self.newtons_per_metre
-        arrows = [(c.position, c.force, STATUS_COLOURS[c.status]) for c in frame.contacts]
+        arrows = [(c.position, c.force, CONTACT_COLOURS[c.status]) for c in frame.contacts]
         if self.options.anchors:
             arrows += [(anchor.position, anchor.force, ANCHOR_COLOUR) for anchor in frame.anchors]
         arrows = [arrow for arrow in arrows if np.linalg.norm(arrow[1]) * scale > 0.005 * self._size]

@@ -15,9 +15,10 @@ from dataclasses import replace
 from typing import Any
 
 from constrained_sim.optional import optional
+from constrained_sim.palette import STATUS_COLOURS
 from constrained_sim.validation import whole_number
 from constrained_sim.viewer.camera import Camera
-from constrained_sim.viewer.force_drawing import STATUS_COLOURS, ForceDrawing, ForceOptions
+from constrained_sim.viewer.force_drawing import ForceDrawing, ForceOptions
 from constrained_sim.viewer.frame import PICTURE_PERIOD, Frame
 from constrained_sim.viewer.robot_drawing import WORLD, ObjectDrawings, RobotDrawing, draw_scene
 from constrained_sim.viewer.signals import Signals
@@ -177,9 +178,7 @@ class Page:
             box.on_update(lambda _, name=name, box=box: setattr(options, name, box.value))
         follow = gui.add_checkbox("camera follows", self.follows)
         follow.on_update(lambda _: setattr(self, "follows", follow.value))
-        names = {
-            status.name.lower(): "#{:02x}{:02x}{:02x}".format(*colour) for status, colour in STATUS_COLOURS.items()
-        }
+        names = {status.name.lower(): colour for status, colour in STATUS_COLOURS.items()}
         gui.add_html(" ".join(f'<span style="color:{c};padding:0 .6em">&#9679; {n}</span>' for n, c in names.items()))
 
     def _say(self, frame: Frame) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.joints import single_joints
-from constrained_sim.plots.style import COLOURS
+from constrained_sim.palette import COLOURS
 from constrained_sim.viewer.frame import Frame
 from constrained_sim.viewer.source import Source
 

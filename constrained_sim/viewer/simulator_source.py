@@ -24,7 +24,8 @@ SLICE = 0.01
 class SimulatorSource(LiveSource):
     """Steps a simulator in real time; it begins paused.
 
-    Between the first frame and :meth:`close`, the simulator belongs to this source.
+    Between the first frame and :meth:`close`, the simulator belongs to this source, and once time has gone on, to a
+    thread of its own.
     """
 
     def __init__(self, sim: Simulator, controller: Controller | None = None) -> None:
@@ -37,8 +38,7 @@ class SimulatorSource(LiveSource):
         self._lock = threading.RLock()
         self._paused, self._closed = True, False
         self._frame = self._beginning()
-        self._thread = threading.Thread(target=self._run, name="simulator of the viewer", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
 
     def frame(self) -> Frame:
         """Return the frame after the last step."""
@@ -57,6 +57,9 @@ class SimulatorSource(LiveSource):
     def pause(self, on: bool) -> None:
         """Stop time, or let it go on."""
         self._paused = on
+        if not on and self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="simulator of the viewer", daemon=True)
+            self._thread.start()
 
     def step(self) -> None:
         """Simulate one step."""
@@ -95,7 +98,8 @@ class SimulatorSource(LiveSource):
     def close(self) -> None:
         """End the thread; the simulator stays as it is."""
         self._closed = True
-        self._thread.join()
+        if self._thread is not None:
+            self._thread.join()
 
     def _run(self) -> None:
         due = time.monotonic()

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element
 
 import pinocchio as pin
 
-from constrained_sim.collision.shapes import mesh_path
+from constrained_sim.collision.robot_shapes import mesh_path
 from constrained_sim.descriptions.document import parse_xml
 from constrained_sim.descriptions.sdf.frames import Frames
 from constrained_sim.descriptions.urdf.reader import pose_of

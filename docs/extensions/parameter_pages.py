@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from constrained_sim import SENSORS, Collisions, PointContact, Robot, config_sections
 from constrained_sim.collision.scene import Box, Mesh, Sphere
-from constrained_sim.config import CHANGEABLE, NodeOptions, SimulationOptions
 from constrained_sim.config_sections import DECLARABLE, DESCRIPTIONS, Section
 from constrained_sim.contact import LAWS
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.objects import PRIMITIVES
+from constrained_sim.options import CHANGEABLE, NodeOptions, SimulationOptions
 from constrained_sim.ros.attribute_docs import attribute_docs
 from constrained_sim.shipped import share_folder
 

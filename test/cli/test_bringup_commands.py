@@ -200,3 +200,14 @@ def test_check_shows_tables(cli):
     text = cli("check", "package://constrained_sim/urdf/four_bar.urdf").out
     for heading in ("links", "joints", "loops", "collision geometry", "frames that can be contacts", "advice"):
         assert heading in text
+
+
+def test_a_warning_is_one_line_and_is_told_of_once(tmp_path):
+    """Without the line of code that it comes from; `run` notes what the description says wrongly, and that is it."""
+    robot = "package://example-robot-data/robots/hyq_description/robots/hyq_no_sensors.urdf"
+    command = [sys.executable, "-P", "-m", "constrained_sim"]
+    for words in (["new", robot], ["run", "hyq_no_sensors.yaml", "--duration", "0.01", "--output", "run.npz"]):
+        done = subprocess.run([*command, *words], cwd=tmp_path, capture_output=True, text=True, check=True)
+        told = [line for line in done.stderr.splitlines() if "lf_foot" in line and "triangle inequality" in line]
+        assert len(told) == 1 and told[0].startswith("constrained_sim: inertia of <link> 'lf_foot'")
+        assert "reader.py" not in done.stderr

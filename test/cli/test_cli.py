@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+import warnings
 
 import numpy as np
 import pytest
@@ -85,6 +86,8 @@ def test_a_bag_holds_the_run(cli, tmp_path):
     impulses = [message.vector for topic, _, message in messages if topic == "/impacts/foot"]
     assert np.array_equal([(i.x, i.y, i.z) for i in impulses], [impact.impulses["foot"] for impact in run.impacts])
     assert (tmp_path / "a_contact_forces.png").read_bytes()[:4] == b"\x89PNG"
+    words = "--kind", "contact_forces", "--kind", "contact_forces", "--output", "once.svg", "--json"
+    assert json.loads(cli("plot", "a.npz", *words).out)["pictures"] == ["once.svg"]
     for source in ("a.npz", "bag"):
         cli("plot", source, "--kind", "contact_forces", "--output", "again.svg")
         assert b"<svg" in (tmp_path / "again.svg").read_bytes()
@@ -175,6 +178,14 @@ def test_bad_input_is_refused(cli, tmp_path, words, said):
     assert said in error
     assert error.startswith("constrained_sim: ")
     assert not list(tmp_path.iterdir())
+
+
+def test_overflow_is_refused_without_warnings_of_numpy(cli):
+    """The one line that says what failed is enough."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        error = cli("run", "leg", "--set", "initial.velocities.hip=1e200", code=1).err
+    assert error.splitlines()[-1].startswith("constrained_sim: step 0 (t = 0 s) failed: the equations of motion")
 
 
 def test_pictures_and_reports_land_beside_a_bag_from_within_it(cli, tmp_path, monkeypatch):
@@ -286,6 +297,7 @@ def test_a_function_of_the_user_controls(cli, tmp_path):
         (["plot", ".", "--kind", "foo"], "friction_cones"),
         (["report", ".", "--output", "a.pdf"], ".html"),
         (["film", ".", "a.doc"], ".mp4"),
+        (["film", ".", "a.doc"], "for OUTPUT"),
     ],
 )
 def test_wrong_use_is_code_2(cli, tmp_path, words, said):

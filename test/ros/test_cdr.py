@@ -11,12 +11,13 @@ from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message, serialize_message
 from ros.live import CONFIG, nanoseconds, stamp
 from rosgraph_msgs.msg import Clock
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import Imu, JointState, MultiDOFJointState
 from std_msgs.msg import Header
 
 from constrained_sim import load_config
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.frame_names import FrameNames
 from constrained_sim.msg import ContactForce, ContactForces, ObjectState, ObjectStates
 from constrained_sim.ros.cdr import Form, serialise
 from constrained_sim.ros.command_reader import CommandReader
@@ -150,10 +151,23 @@ def test_same_values_are_the_same_bytes():
     assert deserialize_message(serialise(message), ContactForces) == message
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_floating_base_has_one_quaternion(sign):
+    """Odometry and the joints with several degrees of freedom have the one of the configuration, whatever its sign."""
+    config = load_config(CONFIG.with_name("quadruped.yaml"))
+    messages = PeriodMessages(config.robot, JointNames(config.robot), FrameNames(), 1_000_000)
+    q, v, tau = config.q.copy(), config.v, np.zeros(config.robot.nu)
+    q[3:7] = sign * np.array([0.1, 0.5, 0.1, 0.7]) / np.sqrt(0.76)
+    odometry = deserialize_message(messages.odometry(q, v), Odometry)
+    joints = deserialize_message(messages.multi_dof(q, v, tau), MultiDOFJointState)
+    assert joints.transforms[0].rotation == odometry.pose.pose.orientation
+    assert joints.transforms[0].rotation.w == q[6]
+
+
 def test_forces_of_contacts_that_come_and_go():
     """Whatever set of contacts a period has, its message holds these, by name, with their numbers."""
     config = load_config(CONFIG)
-    messages = PeriodMessages(config.robot, JointNames(config.robot), "world", 1_000_000, "robot/")
+    messages = PeriodMessages(config.robot, JointNames(config.robot), FrameNames("world", "robot/"), 1_000_000)
     messages.stamp(2_000_000_003)
     zero = np.zeros(3)
 

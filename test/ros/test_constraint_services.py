@@ -1,10 +1,12 @@
 """Bilateral constraints at run time: added, listed, removed, and what they carry on constraint_forces."""
 
+import contextlib
 import math
 
 import numpy as np
 import pytest
-from ros.live import PERIOD, nanoseconds, stamp
+from ros.live import PERIOD, Client, nanoseconds, stamp
+from sensor_msgs.msg import JointState
 
 from constrained_sim.msg import Constraint, ConstraintForces
 from constrained_sim.srv import AddConstraint, ListConstraints, RemoveConstraint
@@ -32,6 +34,17 @@ def add(sim, constraint, **options):
 def carried_at(sim, when):
     """Return the constraint forces with this stamp [ns]."""
     return sim.wait_for(lambda: [m for m in sim.carried if stamp(m) == when], "constraint forces")[0]
+
+
+@contextlib.contextmanager
+def listening(domain):
+    """Return a client that begins to listen to joint_states."""
+    client = Client(domain)
+    try:
+        client.subscribe(JointState, "/joint_states")
+        yield client
+    finally:
+        client.close()
 
 
 def test_anchor_carries_the_weight_until_it_is_removed(leg):
@@ -66,8 +79,12 @@ def test_locked_joint_stops_at_once(leg):
     leg.step(50)
     leg.impacts.clear()
     lock = Constraint(name="lock", kind="joint_velocity", joint="knee")
+    leg.states.clear()
     answer = add(leg, lock)
     assert answer.success and answer.energy_lost > 1e-3
+    stopped = leg.wait_for(lambda: leg.states, "state after the impact")[-1]
+    assert stamp(stopped) == nanoseconds(answer.stamp)
+    assert abs(stopped.velocity[stopped.name.index("knee")]) < 1e-12
     (impact,) = leg.wait_for(lambda: leg.impacts, "impact")
     assert impact.energy_lost == answer.energy_lost and stamp(impact) == nanoseconds(answer.stamp)
     (impulse,) = impact.impulses
@@ -106,6 +123,11 @@ def test_constraint_is_assembled_on_request(leg):
     assert not answer.success and "gear" in answer.message
     assert leg.call(ListConstraints, "list_constraints").constraints == []
     assert add(leg, coupling, assemble=True).success
+    moved = leg.wait_for(lambda: leg.states, "state of the leg that has moved")[-1]
+    assert moved.position[2] == pytest.approx(-1.5 * moved.position[1], abs=1e-10)
+    assert leg.clock == []
+    with listening(leg.domain) as newcomer:
+        assert newcomer.wait_for(lambda: newcomer.got["/joint_states"], "state")[-1] == moved
     state, _ = leg.step(20)
     hip, knee = (state.position[state.name.index(name)] for name in ("hip", "knee"))
     assert knee == pytest.approx(-1.5 * hip, abs=1e-10)

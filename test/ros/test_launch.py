@@ -15,8 +15,8 @@ from pages import ALL_PAGES, blocks, page_commands
 from ros.live import ROOT, URDF
 
 from constrained_sim import load_config
-from constrained_sim.config import NodeOptions
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
+from constrained_sim.options import NodeOptions
 from constrained_sim.ros.demo import main, parse
 from constrained_sim.ros.demos import MODES
 from constrained_sim.ros.discovery import VARIABLES, discovery_settings

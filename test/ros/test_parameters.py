@@ -12,7 +12,7 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from ros.live import CONFIG, NODE, START_TIME, stamp
 
 from constrained_sim import load_config
-from constrained_sim.config import NodeOptions, SimulationOptions
+from constrained_sim.options import NodeOptions, SimulationOptions
 from constrained_sim.ros.group_parameters import group_description
 
 

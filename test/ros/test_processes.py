@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+import rclpy
 import yaml
 from ros.bags import Bag
 from ros.live import CONFIG, PERIOD, START_TIME, URDF, Process, arguments, free_domain, stamp
@@ -64,19 +65,22 @@ REFUSED = {
     "massless joint": (lambda folder: arguments(robot__urdf=massless(folder)), ["knee"]),
     "text over the number of the file": (lambda folder: arguments(dt="soon"), ["dt", "soon", "0.001"]),
     "number over the whole one of the file": (lambda folder: arguments(lockstep_commands=2.5), ["commands", "2.5"]),
+    "empty list over that of the file": (
+        lambda folder: arguments(robot__actuated_joints=[]),
+        ["robot.actuated_joints", "[]", "['hip', 'knee']", "ROS keeps"],
+    ),
     "existing directory": (lambda folder: arguments(record=existing(folder)), ["bag", "new directory"]),
 }
 
 
 @pytest.fixture
 def own_signals(monkeypatch):
-    """For a node in this process: signals are as before when it has ended, and ROS is as if it had never been."""
+    """For a node in this process: signals are as before when it has ended."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain()))
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     yield
     for number, handler in handlers.items():
         signal.signal(number, handler)
-    gc.collect()  # a node that was refused is in a cycle with its exception; ROS would tell the next one of it
 
 
 @pytest.mark.parametrize("given", REFUSED, ids=str)
@@ -85,6 +89,46 @@ def test_bad_start_is_refused_in_one_line(tmp_path, capfd, own_signals, given):
     words, expected = REFUSED[given]
     assert main(["simulator", *words(tmp_path)]) == 1
     assert_one_line(capfd.readouterr().err, expected)
+
+
+def test_refused_node_gives_its_name_back(tmp_path, capfd, own_signals):
+    """At once, in a process in which ROS goes on: it would tell the next node that the name is taken in /rosout."""
+    other = rclpy.Context()
+    rclpy.init(context=other)
+    gc.disable()
+    try:
+        for given in ("unknown parameter", "unknown solver", "unknown parameter"):
+            words, expected = REFUSED[given]
+            assert main(["simulator", *words(tmp_path)]) == 1
+            assert_one_line(capfd.readouterr().err, expected)
+    finally:
+        gc.enable()
+        rclpy.try_shutdown(context=other)
+
+
+def test_empty_lists_are_taken(tmp_path, own_signals):
+    """A robot without motors, in a file or on the command line, in a bag of all topics."""
+    content = yaml.safe_load(CONFIG.read_text())
+    parameters = content["/**"]["ros__parameters"]
+    parameters["robot"]["actuated_joints"], parameters["record_topics"] = [], []
+    del parameters["servo"], parameters["joints"]
+    path = tmp_path / "passive.yaml"
+    path.write_text(yaml.safe_dump(content))
+    words = arguments(path, duration=0.01, clock_mode="fast", record=tmp_path / "bag", joints=[])
+    assert main(["simulator", *words]) == 0
+    (status, *_) = Bag(tmp_path / "bag").messages("/constrained_sim/status")
+    assert status.actuated_joints == []
+
+
+def test_frozen_node_with_a_duration_ends(tmp_path, capfd, own_signals):
+    """Exit code 1, and the last line says why: nobody may be there to reset it."""
+    content = yaml.safe_load(CONFIG.read_text())
+    content["/**"]["ros__parameters"]["initial"]["velocities"]["hip"] = 1e200
+    path = tmp_path / "fast.yaml"
+    path.write_text(yaml.safe_dump(content))
+    assert main(["simulator", *arguments(path, duration=0.2, clock_mode="fast")]) == 1
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert last.startswith("constrained_sim: frozen: step 0") and "before its duration of 0.2 s" in last
 
 
 @pytest.mark.parametrize("given", ["existing directory", "unknown parameter"])

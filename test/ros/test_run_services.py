@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from constrained_sim.msg import Contact, SimulationStatus
-from constrained_sim.srv import AddContact, ListContacts, RemoveContact, Reset, SetSolver, Step
+from constrained_sim.srv import AddContact, ApplyWrench, ListContacts, RemoveContact, Reset, SetSolver, Step
 
 START = round(START_TIME * 1e9)
 
@@ -181,6 +181,7 @@ REFUSED = {
     "more velocities than names": (JointState(name=["hip"], velocity=[0.1, 0.2]), ["velocity"]),
     "position without names": (JointState(position=[0.1]), ["names for the position of a reset: got []"]),
     "velocity without names": (JointState(velocity=[0.1]), ["names for the velocity of a reset: got []"]),
+    "effort": (JointState(name=["hip"], position=[0.1], effort=[2.0]), ["effort of a reset: got [2.0]", "none"]),
     "names alone": (JointState(name=["hip"]), ["hip"]),
     "foot below the ground": (JointState(name=["slider"], position=[0.1]), ["foot"]),
 }
@@ -302,6 +303,24 @@ def test_frozen_simulation_keeps_its_reason(stepped):
     assert {(status.state, status.message) for status in stepped.status} == {(SimulationStatus.FROZEN, why)}
     stepped.reset()
     assert stepped.call(SetBool, "pause", data=True).message == stepped.fresh_status().message == "paused"
+
+
+@pytest.mark.parametrize(("periods", "message"), [(50, ""), (51, "the node ends")])
+def test_step_to_the_end_of_the_duration_is_answered(simulate, periods, message):
+    """The answer comes before the node ends, and says whether all steps were made."""
+    with simulate(clock_mode="fast", start_paused=True, duration=0.05) as sim:
+        answer = sim.call(Step, "step", periods=periods)
+        assert (answer.success, answer.message, answer.step) == (not message, message, 50)
+        assert sim.process.wait(20.0) == 0
+
+
+def test_every_request_of_a_burst_is_answered(stepped):
+    """A running node answers one request in 20 ms; those that come faster wait, and are carried out in their turn."""
+    stepped.call(ApplyWrench, "apply_wrench", link="carriage")  # the node knows the client from here on
+    stepped.pause(False)
+    answers = [stepped.client.ask(ApplyWrench, "apply_wrench", link="carriage") for _ in range(40)]
+    stepped.wait_for(lambda: all(answer.done() for answer in answers), "answer to each request")
+    assert all(answer.result().success for answer in answers)
 
 
 def test_services_have_their_documented_names(stepped):

@@ -5,6 +5,8 @@ import math
 import time
 
 import pytest
+from rcl_interfaces.msg import ParameterType
+from rcl_interfaces.srv import GetParameters
 from rclpy.parameter import Parameter
 from ros.live import NODE, PERIOD, nanoseconds, stamp
 from sensor_msgs.msg import JointState
@@ -104,6 +106,14 @@ def test_time_follows_the_wall_clock_times_a_factor(running):
         running.pause(False)
         assert simulated <= factor * (elapsed + 0.1)  # debts of up to 0.1 s are made up for
         assert simulated >= 0.1 * factor * elapsed
+
+
+def test_whole_factor_is_a_real_number(running):
+    """As the option is: who asks for it afterwards gets a number of the type that is described."""
+    (result,) = running.parameters(Parameter("real_time_factor", value=1))
+    assert result.successful, result.reason
+    (value,) = running.call(GetParameters, "get_parameters", names=["real_time_factor"]).values
+    assert (value.type, value.double_value) == (ParameterType.PARAMETER_DOUBLE, 1.0)
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, NAN, math.inf, "fast"])

@@ -1,14 +1,16 @@
 """Transforms of links: where /tf and /tf_static put the robot, with and without tf2_msgs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pinocchio as pin
 import pytest
 from rclpy.serialization import deserialize_message
 from ros.live import CONFIG, START_TIME, stamp
 
-from constrained_sim import load_config
-from constrained_sim.config import NodeOptions
+from constrained_sim import Robot, load_config
 from constrained_sim.msg import Transforms
+from constrained_sim.options import NodeOptions
 from constrained_sim.ros.topics import RELIABLE, Topic
 from constrained_sim.ros.transform_topics import TransformTopics
 
@@ -78,6 +80,17 @@ def test_base_alone_leaves_links_to_others():
         assert stamp(message.transforms[0]) == 7
         assert sum(map(len, got.values())) == 1
     assert sent(config, config.q, tf="none") == {}
+
+
+@pytest.mark.parametrize("tf", ["links", "base"])
+def test_sites_are_fixed_to_their_links(tf):
+    """A sensor or a contact can be on a site of an MJCF, of which robot_state_publisher knows nothing."""
+    body = '<freejoint/><geom size="0.1"/><site name="tip" pos="0 0 0.3"/>'
+    robot = Robot.from_mjcf(f'<mujoco><worldbody><body name="ball">{body}</body></worldbody></mujoco>')
+    (message,) = sent(SimpleNamespace(robot=robot), robot.neutral(), tf=tf, frame_prefix="a/")["/tf_static"]
+    (site,) = message.transforms
+    assert (site.header.frame_id, site.child_frame_id) == ("a/ball", "a/tip")
+    assert site.transform.translation.z == 0.3
 
 
 def test_recording_places_the_robot(dropped):

@@ -65,7 +65,7 @@ def test_what_users_ask_for_is_done_by_the_node(simulate, source_of):
         with pytest.raises(ConstrainedSimError, match="no such link"):
             ask(source, lambda: source.push("no such link", np.zeros(3), 0.1))
         ask(source, lambda: source.use(solver="null_space"))
-        assert sim.fresh_status().solver == "null_space"
+        sim.wait_for(lambda: sim.fresh_status().solver == "null_space", "status with the new solver")
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from constrained_sim.descriptions.vocabulary import Ignored, not_negative, numbe
 from constrained_sim.exceptions import ModelError
 from constrained_sim.joint_properties import set_joint_property
 from constrained_sim.robot import WORLD
+from constrained_sim.validation import Array
 
 
 class ModelBuilder:
@@ -27,6 +28,7 @@ class ModelBuilder:
         springs: by joint.
         effort_ranges: least and largest effort [N m, N] of joints that are stronger one way.
         sites: body and placement in it, by name.
+        free_poses: (7,) of the bodies that float, in the world in the configuration of the file, by joint.
     """
 
     def __init__(self, bodies: list[Body], compiler: Compiler, disabled: frozenset[str], ignored: Ignored) -> None:
@@ -44,6 +46,7 @@ class ModelBuilder:
         self.model, self.springs = pin.Model(), dict[str, Spring]()
         self.effort_ranges: dict[str, tuple[float, float]] = {}
         self.sites: dict[str, tuple[str, pin.SE3]] = {}
+        self.free_poses: dict[str, Array] = {}
         self._compiler, self._disabled, self._ignored = compiler, disabled, ignored
         self.placements = {WORLD: pin.SE3.Identity()}
         self._at: list[tuple[int, pin.SE3, int]] = []
@@ -57,6 +60,8 @@ class ModelBuilder:
         placement = placement * body.placement
         for entry in body.joints:
             joint, placement = self._add_joint(entry, joint, placement)
+            if entry.type == "free":
+                self.free_poses[entry.name] = pin.SE3ToXYZQUAT(self.placements[body.name])
         self.model.appendBodyToJoint(joint, body.inertia, placement)
         added = self.model.addFrame(
             pin.Frame(body.name, joint, frame, placement, pin.FrameType.BODY, body.inertia), False

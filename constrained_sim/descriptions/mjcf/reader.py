@@ -28,9 +28,10 @@ MOST_INCLUDES = 100
 def read_mjcf(xml: str, folder: Path | None = None) -> Description:
     """Read an MJCF.
 
-    The neutral configuration is Pinocchio's: positions of joints are MuJoCo's ``qpos``, that of a free body is its pose
-    in the world. Equalities hold in the configuration of the file. Joints that no actuator moves are passive, if there
-    are actuators. Of what has no name gets one, such as ``joint 2``.
+    Positions of joints are MuJoCo's ``qpos``, that of a free body is its pose in the world. In the neutral
+    configuration those of joints are 0, and free bodies are where the file places them. Equalities hold in the
+    configuration of the file. Joints that no actuator moves are passive, if there are actuators. Of what has no name
+    gets one, such as ``joint 2``.
 
     Args:
         xml: the text.
@@ -76,6 +77,7 @@ def read_mjcf(xml: str, folder: Path | None = None) -> Description:
         ignored=ignored.lines(),
         effort_ranges=built.effort_ranges,
         visuals=tuple(visual for body in bodies for visual in geoms.visuals(body.name, body.geoms)),
+        free_poses=built.free_poses,
     )
 
 

@@ -22,6 +22,7 @@ from constrained_sim.descriptions.sdf.vocabulary import SDF
 from constrained_sim.descriptions.vocabulary import Ignored
 from constrained_sim.exceptions import ModelError
 from constrained_sim.robot import WORLD, Robot
+from constrained_sim.validation import Array
 
 SIZES = {"box": ("size",), "sphere": ("radius",), "cylinder": ("radius", "length"), "capsule": ("radius", "length")}
 
@@ -66,6 +67,7 @@ class _Builder:
         self.model.name = element.get("name", "")
         self._at: dict[str, tuple[int, pin.SE3]] = {WORLD: (0, pin.SE3.Identity())}
         self._frame_ids = {WORLD: 0}
+        self._free_poses: dict[str, Array] = {}
 
     def build(self, floating_base: bool) -> Description:
         """Return the description."""
@@ -97,11 +99,13 @@ class _Builder:
                 element for link in self._frame_ids if link != WORLD for element in self._collisions(link)
             ),
             ignored=self._ignored.lines(),
+            free_poses=self._free_poses,
         )
 
     def _add_root(self, link: str, floating_base: bool) -> None:
         if floating_base:
             index = self.model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint")
+            self._free_poses["root_joint"] = pin.SE3ToXYZQUAT(self.poses[link])
             self._at[link] = index, pin.SE3.Identity()
         else:
             self._at[link] = 0, self.poses[link]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -22,6 +21,7 @@ from constrained_sim.descriptions.urdf.xacro_file import expanded, is_xacro
 from constrained_sim.descriptions.vocabulary import Ignored, needed, not_negative, number, numbers
 from constrained_sim.exceptions import ModelError, UnphysicalInertia
 from constrained_sim.joint_properties import property_of, set_property_of
+from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array
 
 AXES = {"revolute": True, "continuous": True, "prismatic": True, "planar": True, "floating": False, "fixed": False}
@@ -100,7 +100,7 @@ def _check_inertial(link: Element, ignored: Ignored) -> None:
     if fault:
         text = f"inertia of {where(link)}: {fault}; no body has it, and it is used as it is"
         ignored.report(text)
-        warnings.warn(text, UnphysicalInertia, stacklevel=2)
+        warn(UnphysicalInertia(text))
 
 
 def _check_joint(joint: Element, ignored: Ignored) -> None:

@@ -15,11 +15,8 @@ from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import no_values
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, CONTACT, SIZE
 from constrained_sim.contact_solvers.status import OPEN, SLIDING, STICKING
+from constrained_sim.steppers.event_driven.options import EVENTS
 from constrained_sim.validation import Array
-
-ONSET_SPEED = 1e-6
-"""Speed [m/s, rad/s] up to which what begins to slip or to turn does so along its acceleration: its direction follows
-forces at a rate that is inverse to the speed, too fast for an explicit integrator."""
 
 
 class FrictionBlocks(NamedTuple):
@@ -188,6 +185,11 @@ class Mode:
         which = ~self.holds & (self.blocks.coefficient > 0.0)
         return Moving(self.blocks.take(which), self.direction[which], self.begins[which])
 
+    @cached_property
+    def moving_normals(self) -> npt.NDArray[np.intp]:
+        """(g,) places of the normal rows of what moves, among the held rows."""
+        return np.searchsorted(self.held, self.moving.blocks.normal)
+
     def force_rows(self, J: Array, friction: Array) -> Array:
         """Return (h, nv) the rows along which the forces of the held rows act.
 
@@ -197,10 +199,8 @@ class Mode:
             J: (3 k + l + e, nv) the rows.
             friction: (g, 2) f, of what moves, per unit of its normal force.
         """
-        rows, blocks = J[self.held], self.moving.blocks
-        if not len(friction):
-            return rows
-        for place, turning, force in zip(np.searchsorted(self.held, blocks.normal), blocks.rows, friction, strict=True):
+        rows = J[self.held]
+        for place, turning, force in zip(self.moving_normals, self.moving.blocks.rows, friction, strict=True):
             rows[place] += force @ J[turning]
         return rows
 
@@ -244,7 +244,7 @@ class Moving(NamedTuple):
         """
         along = self.blocks.components(s)
         speed = np.hypot(*along.T)
-        least = np.where(self.begins, ONSET_SPEED, STOP_SPEED)
+        least = np.where(self.begins, EVENTS.onset_speed, STOP_SPEED)
         known = (speed > least) & (np.einsum("ij,ij->i", along, self.direction) > 0.0)
         return np.where(known[:, None], along / np.where(known, speed, 1.0)[:, None], self.direction)
 
@@ -252,7 +252,7 @@ class Moving(NamedTuple):
         """Return which of them, in two directions, have just begun to move, at `s` as above."""
         if not self.begins.any():
             return np.empty(0, dtype=np.intp)
-        slow = self.blocks.lengths(s) <= ONSET_SPEED
+        slow = self.blocks.lengths(s) <= EVENTS.onset_speed
         return np.flatnonzero(self.begins & self.blocks.paired & slow & self.direction.any(axis=1))
 
     def friction(self, s: Array) -> Array:

@@ -25,23 +25,14 @@ from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
 from constrained_sim.steppers.event_driven.contact_modes import Mode
 from constrained_sim.steppers.event_driven.max_margin_forces import max_margin_forces
-from constrained_sim.steppers.event_driven.segment import DEPTH, RESTING, Segment, StepInputs
+from constrained_sim.steppers.event_driven.motion_inputs import MotionInputs
+from constrained_sim.steppers.event_driven.options import EVENTS
+from constrained_sim.steppers.event_driven.segment import Segment
 from constrained_sim.steppers.event_driven.singular_crossing import SingularCrossing
-from constrained_sim.steppers.stepper import Evaluation, StepOutcome, Stepper
+from constrained_sim.steppers.step_outcome import Evaluation, StepOutcome
+from constrained_sim.steppers.stepper import Stepper
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
-
-INSTANT = 1e-11
-"""[s] Within which what is about to touch touches now, and events count as those of one instant."""
-
-APPROACH_RATIO = 1e-7
-"""Approach in a Painleve impact, relative to their largest speed: too small to matter, too large to be overlooked."""
-
-MOST_EVENTS = 5000
-"""In one step."""
-
-EVENT_FREE_TIME = 1e-9
-"""[s] Flown without looking for events where the same instant gives one event after the other."""
 
 
 class EventDriven(Stepper):
@@ -59,7 +50,8 @@ class EventDriven(Stepper):
     joint friction. What approaches when it touches goes through
     the impact map, as often as anything approaches. Then the mode that follows is the solution of the contact problem
     at acceleration level, of everything closed at once: so any number of events may share an instant. Restitution
-    counts as 0 below ``bounce_velocity``, where a sequence of ever smaller bounces ends in contact.
+    counts as 0 below ``bounce_velocity``, where a sequence of ever smaller bounces ends in contact. A velocity that the
+    bilateral constraints forbid at the beginning of a step is an impact too, see :meth:`Stepper.forbidden_jump`.
 
     Indeterminate forces are those of least norm inside the cones; where contacts resist rolling or spinning, any inside
     their bounds. Where these reach a bound though nothing slips or turns, forces that are farther inside go on from
@@ -74,9 +66,10 @@ class EventDriven(Stepper):
     A mechanism passes its singular positions (:mod:`~constrained_sim.steppers.event_driven.singular_crossing`), of
     which ``memory`` tells the next step.
 
-    Where forces are not unique, they are those of least norm (:mod:`~constrained_sim.contact_solvers.least_norm`) as
-    long as these are inside their cones without being forced to, else those nearest to the ones at the beginning of the
-    step.
+    Where forces are not unique, they are those of least norm as long as these are inside their cones without being
+    forced to, else those nearest to the ones at the beginning of the step. The norm is that of all forces, multipliers
+    of bilateral rows too; while something slides, of contact forces alone
+    (:mod:`~constrained_sim.contact_solvers.least_norm`).
 
     Efforts and external wrenches are constant during a step. Forces of the result are means over it, impulses of
     impacts excluded, integrated with the motion; so is the work of each cause.
@@ -106,20 +99,22 @@ class EventDriven(Stepper):
             NonFiniteMotion: events that accumulate without end.
         """
         feedback = self.stabilization if isinstance(self.stabilization, Baumgarte) else None
-        inputs = StepInputs(efforts, wrenches, solver, method, feedback)
+        inputs = MotionInputs(efforts, wrenches, solver, method, feedback)
         ledger = _Ledger(start, len(self.robot.friction_dofs))
         here, end, stalled, painleve = start, start.t + self.dt, 0, False
-        for _ in range(MOST_EVENTS):
+        if (jump := self.forbidden_jump(start, solver, method)) is not None:
+            here = ledger.after(start, jump)
+        for _ in range(EVENTS.max_events):
             here, mode, motion = self._settle(here, inputs, ledger, painleve)
             if stalled:
                 mode = self._inside(here, mode)
             segment = Segment(self, self.integrator.tolerance, here, mode, inputs, stalled > 0, self.memory)
             rest = end - here.t
-            ignore_events = stalled > 3
+            ignore_events = stalled > EVENTS.max_stalled
             elapsed, y, painleve, self.memory = segment.integrate_mode(
-                min(rest, EVENT_FREE_TIME) if ignore_events else rest, looking=not ignore_events
+                min(rest, EVENTS.event_free_time) if ignore_events else rest, ignore_events
             )
-            stalled = stalled + 1 if elapsed <= INSTANT else 0
+            stalled = stalled + 1 if elapsed <= EVENTS.instant else 0
             if elapsed <= 0.0:
                 continue
             done = elapsed >= rest
@@ -130,24 +125,27 @@ class EventDriven(Stepper):
                 break
         else:
             raise NonFiniteMotion(
-                f"more than {MOST_EVENTS} events within one step; 'time_stepping' does not stop at events"
+                f"more than {EVENTS.max_events} events within one step; 'time_stepping' does not stop at events"
             )
         return ledger.outcome(start, here, mode, motion, self.dt, self.robot)
 
     # -- events
 
     def _settle(
-        self, here: Evaluation, inputs: StepInputs, ledger: _Ledger, painleve: bool
+        self, here: Evaluation, inputs: MotionInputs, ledger: _Ledger, painleve: bool
     ) -> tuple[Evaluation, Mode, ConstrainedSolution]:
         """Resolve all impacts at this instant, and return what follows them, and the mode that begins.
+
+        What is about to touch, since an impact just before has let it rise by less than a gap that counts as closed,
+        takes part in them: else the impact would drive it into what it lies on, and the next one back.
 
         The first of them is a Painleve impact, if the motion up to here `painleve`.
         """
         bound = here.bound
-        for _ in range(MOST_EVENTS):
+        for _ in range(EVENTS.max_events):
             touching = _touching(here)
-            if (touching & (here.contact.s_normal < -RESTING)).any():
-                here = ledger.after(here, self.collide(here, np.flatnonzero(touching), inputs.solver, inputs.method))
+            if (touching & (here.contact.s_normal < -EVENTS.resting_speed)).any():
+                here = ledger.after(here, self.collide(here, here.touching, inputs.solver, inputs.method))
                 continue
             candidates = np.flatnonzero(touching & _stays(here, inputs.feedback))
             dynamics = self._here
@@ -204,10 +202,10 @@ class EventDriven(Stepper):
         push[held], friction_effort[joints] = np.split(forces, [len(held)])
         return replace(mode, push=push, friction_effort=friction_effort)
 
-    def _rows(self, here: Evaluation, candidates: npt.NDArray[np.intp], inputs: StepInputs) -> ContactRows:
+    def _rows(self, here: Evaluation, candidates: npt.NDArray[np.intp], inputs: MotionInputs) -> ContactRows:
         """Return the rows of all that may be closed, at acceleration level, and those of dry joint friction."""
-        contact_set, robot = here.bound.contacts, self.robot
-        rows, (friction, slip, lower, upper) = contact_set.rows_of(candidates), contact_set.laws_of(candidates)
+        contact_set, robot, most = here.bound.contacts, self.robot, self.robot.coulomb_effort
+        rows, (friction, slip, lower, upper) = contact_set.rows_of(candidates), contact_set.laws_of(candidates, most)
         offset = contact_set.gamma(self._here, here.contact)
         if inputs.feedback is not None:
             normals = contact_set.normals[candidates]
@@ -218,19 +216,15 @@ class EventDriven(Stepper):
         slips = speed > REST_SPEED
         friction = np.where(slips, np.minimum(friction, OPTIONS.strong_friction), friction)
         slip[slips] = s[slips] / speed[slips, None]
-        most, moving = robot.coulomb_effort, here.v[robot.friction_dofs]
-        joint_friction = np.where(np.abs(moving) > REST_SPEED, -np.sign(moving) * most, np.nan)
-        return ContactRows(
-            np.vstack([here.contact.J[rows], np.eye(robot.nv)[robot.friction_dofs]]),
-            np.concatenate([offset[rows], np.zeros(len(most))]),
-            friction,
-            slip,
-            np.concatenate([lower, np.where(np.isnan(joint_friction), -most, joint_friction)]),
-            np.concatenate([upper, np.where(np.isnan(joint_friction), most, joint_friction)]),
-        )
+        velocity = here.v[robot.friction_dofs]
+        moving = np.flatnonzero(np.abs(velocity) > REST_SPEED)
+        of_moving = len(lower) - len(most) + moving
+        lower[of_moving] = upper[of_moving] = -np.sign(velocity[moving]) * most[moving]
+        J = np.vstack([here.contact.J[rows], np.eye(robot.nv)[robot.friction_dofs]])
+        return ContactRows(J, np.concatenate([offset[rows], np.zeros(len(most))]), friction, slip, lower, upper)
 
     def _painleve_impact(
-        self, here: Evaluation, closing: npt.NDArray[np.intp], approach: Array, inputs: StepInputs, ledger: _Ledger
+        self, here: Evaluation, closing: npt.NDArray[np.intp], approach: Array, inputs: MotionInputs, ledger: _Ledger
     ) -> Evaluation:
         """Return the state after the impact without collision of contacts that cannot slide on.
 
@@ -242,15 +236,15 @@ class EventDriven(Stepper):
             ledger: takes the impact.
         """
         contact_set = here.bound.contacts
-        speed = max(REST_SPEED, APPROACH_RATIO * np.abs(here.contact.s[contact_set.rows_of(closing)]).max())
-        leaving = np.maximum(here.contact.s_normal[closing], 0.0)  # up to RESTING
+        speed = max(REST_SPEED, EVENTS.approach_ratio * np.abs(here.contact.s[contact_set.rows_of(closing)]).max())
+        leaving = np.maximum(here.contact.s_normal[closing], 0.0)  # up to the resting speed
         approach_velocity = np.zeros(contact_set.dim)
         wanted = speed * approach / np.abs(approach).max() - leaving
         approach_velocity[contact_set.normals[closing]] = np.where(approach < 0.0, wanted, 0.0)
         law = ImpactLaw(np.zeros(here.bound.dim), approach_velocity=approach_velocity)
         return ledger.after(here, self.impact(here, closing, inputs.solver, inputs.method, law))
 
-    def _hold(self, end: Evaluation, mode: Mode, inputs: StepInputs, ledger: _Ledger) -> Evaluation:
+    def _hold(self, end: Evaluation, mode: Mode, inputs: MotionInputs, ledger: _Ledger) -> Evaluation:
         """Remove drift: of closed gaps, of bilateral rows, and of the velocities of all that is held."""
         projection = self.stabilization
         if not isinstance(projection, Projection):
@@ -321,7 +315,7 @@ class _Ledger:
 def _stays(here: Evaluation, feedback: Baumgarte | None) -> npt.NDArray[np.bool_]:
     """Return (k + l,) what does not open, or with feedback not fast enough by itself, see ``Baumgarte.holds``."""
     gaps, speed = here.contact.gaps, here.contact.s_normal
-    rests = speed <= RESTING
+    rests = speed <= EVENTS.resting_speed
     if feedback is None:
         return rests
     below = np.flatnonzero(gaps < 0.0)
@@ -331,6 +325,7 @@ def _stays(here: Evaluation, feedback: Baumgarte | None) -> npt.NDArray[np.bool_
 
 
 def _touching(here: Evaluation) -> npt.NDArray[np.bool_]:
-    """Return (k + l,) what is closed: it rests within ``DEPTH``, or it arrives within an ``INSTANT``."""
+    """Return (k + l,) what is closed: it rests within ``closed_gap``, or it arrives within an ``instant``."""
     gaps, speed = here.contact.gaps, here.contact.s_normal
-    return (gaps <= DEPTH) & ((speed >= -RESTING) | (gaps <= np.maximum(1e-13, -INSTANT * speed)))
+    arrives = gaps <= np.maximum(EVENTS.touching_gap, -EVENTS.instant * speed)
+    return (gaps <= EVENTS.closed_gap) & ((speed >= -EVENTS.resting_speed) | arrives)

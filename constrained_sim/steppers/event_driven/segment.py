@@ -8,24 +8,21 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
-from constrained_sim.actuators import Efforts
-from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact.features import ContactGeometry
-from constrained_sim.contact.soft_forces import soft_forces
-from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.dynamics.dynamics import Dynamics, integrate, tangent_rate
+from constrained_sim.dynamics.dynamics import integrate, tangent_rate
 from constrained_sim.energy import CONSTRAINTS, CONTACTS, DAMPING, FORCES
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import adaptive_solver, advance
-from constrained_sim.linalg.rank import EPSILON
-from constrained_sim.solvers import RobotSystem, Solver
+from constrained_sim.linalg.rank import EPSILON, TINY
+from constrained_sim.solvers import RobotSystem
 from constrained_sim.solvers.solver import Factorization
-from constrained_sim.stabilization import Baumgarte
 from constrained_sim.steppers.event_driven.contact_modes import Mode
+from constrained_sim.steppers.event_driven.mode_equations import ModeEquations
+from constrained_sim.steppers.event_driven.motion_inputs import MotionInputs
+from constrained_sim.steppers.event_driven.options import EVENTS
 from constrained_sim.steppers.event_driven.singular_crossing import (
     ENTER_SIGMA,
     LOOKAHEAD,
@@ -35,72 +32,21 @@ from constrained_sim.steppers.event_driven.singular_crossing import (
     ScaledRows,
     SingularCrossing,
 )
-from constrained_sim.steppers.known_forces import known_forces
-from constrained_sim.steppers.stepper import Evaluation, Stepper
+from constrained_sim.steppers.step_outcome import Evaluation
+from constrained_sim.steppers.stepper import Stepper
 from constrained_sim.validation import Array
-from constrained_sim.wrench import Wrench
-
-DEPTH = 1e-10
-"""Gap [m, rad] up to which what rests counts as closed."""
-
-RESTING = 1e-7
-"""Approach speed [m/s, rad/s] up to which what touches rests; beyond, it collides.
-
-An event is located up to ``ROUNDING`` of its gap, so that what a contact falls from there makes up to 1e-8 m/s.
-"""
-
-ROUNDING = 1e-16
-"""Margin of the event functions beyond their values at the beginning of a segment; at most, where it is of a gap."""
-
-OUTSIDE = 1e-9
-"""By how much, relative to the largest force, forces of least norm are outside their cones, beyond rounding."""
-
-SHALLOW = 1e-5
-"""Depth [m] to which a soft contact comes in a first step at most: in a longer one it might be left unnoticed."""
-
-TURN = 1.0
-"""[rad, m] by which a joint moves at most between two looks for events."""
-
-
-NEWTON_STEPS = 12
-"""Most with which the direction of an onset is found."""
-
-PAINLEVE_RATIO = 1e6
-"""Ratio of accelerations with and without friction from which on the integrator meets rounding: a Painleve impact."""
-
-SMALL_ANGLE = 1e-6
-"""[rad] Of the differences that these steps take."""
-
-
-class StepInputs(NamedTuple):
-    """What acts on the robot during a step, and how its problems are solved."""
-
-    efforts: Efforts
-    wrenches: tuple[Wrench, ...]
-    solver: Solver
-    method: ContactMethod
-    feedback: Baumgarte | None
-
-    def forces(
-        self, dynamics: Dynamics, bound: ConstraintSet, deflection: Array, apart: npt.NDArray[np.bool_] | None = None
-    ) -> tuple[Array, Array, Array]:
-        """Return forces (6, nv) by cause, and force rows and spring rates of soft contacts, at the updated state.
-
-        Those that are `apart`: see :func:`~constrained_sim.contact.soft_forces.soft_forces`.
-        """
-        forces = known_forces(dynamics, self.efforts, self.wrenches)
-        if not bound.contacts.soft.size:
-            return forces, np.zeros(bound.contacts.dim), np.zeros_like(deflection)
-        geometry = bound.contacts.rows(dynamics, dynamics.v)
-        soft, rate = soft_forces(bound.contacts, geometry, deflection, apart)
-        forces[CONTACTS] = soft @ geometry.J
-        return forces, soft, rate
 
 
 class Slopes(NamedTuple):
-    """Derivatives at one state: acceleration, springs of soft contacts, integrals; the values of all events.
+    """Derivatives at one state, and the values of all events there.
 
-    Those of the open gaps come first; `opening` are the rates of these; `free` is the acceleration without contacts.
+    Attributes:
+        a: (nv,) acceleration.
+        deflection: (2 soft,) rates of the springs of soft contacts [m/s].
+        rates: of the integrals, see :class:`Segment`.
+        events: values of all event functions, those of the open gaps first; positive while the mode lasts.
+        opening: rates of the open gaps [m/s, rad/s].
+        free: (nv,) acceleration without contacts.
     """
 
     a: Array
@@ -128,7 +74,7 @@ class ModeEnd(NamedTuple):
 
 
 class Segment:
-    """The motion in one mode, from an observed state on: ``y = [x, v, deflection, integrals]``, x tangent to q there.
+    """The motion in one mode, from an evaluated state on: ``y = [x, v, deflection, integrals]``, x tangent to q there.
 
     Integrals: multipliers of the bilateral rows, of the table's rows, of those that turn, of dry joint friction, and
     the powers of the causes in the order of ``FORCES`` and of ``M a``.
@@ -140,7 +86,7 @@ class Segment:
         tolerance: float,
         start: Evaluation,
         mode: Mode,
-        inputs: StepInputs,
+        inputs: MotionInputs,
         near: bool,
         crossing: SingularCrossing | None,
     ) -> None:
@@ -158,8 +104,10 @@ class Segment:
         """
         self._stepper, self._tolerance, self._crossing = stepper, tolerance, crossing
         self._start, self._mode, self._inputs = start, mode, inputs
-        self._dynamics = Dynamics(stepper.robot)
+        self._dynamics = stepper.on_the_way
         contact_set = start.bound.contacts
+        friction_dofs, self._sticks = stepper.robot.friction_dofs, mode.slip_sign == 0.0
+        self._held_joints = np.eye(stepper.robot.nv)[friction_dofs[self._sticks]]
         self._apart = apart = start.contact.distances[contact_set.soft] > 0.0
         self._in_contact = contact_set.soft[~apart]
         hard = np.setdiff1d(np.flatnonzero(np.isfinite(start.contact.gaps)), mode.closed)
@@ -171,22 +119,22 @@ class Segment:
             names = np.array(contact_set.names)
             self._feedback = inputs.feedback.for_rows(names[mode.closed])
             kp = np.broadcast_to(inputs.feedback.for_rows(names[self._open]).kp, self._lag.shape)
-            returns = (start.contact.all_gaps[self._open] < -DEPTH) & (kp > 0.0)
+            returns = (start.contact.all_gaps[self._open] < -EVENTS.closed_gap) & (kp > 0.0)
             self._lag[returns] = 1.0 / np.sqrt(kp[returns])
         self._known: tuple[float, bytes, Slopes] | None = None
         nv, soft = stepper.robot.nv, start.deflection.size
-        counts = start.bound.bilateral.dim + len(mode.push) + len(stepper.robot.friction_dofs) + len(FORCES) + 1
+        counts = start.bound.bilateral.dim + len(mode.push) + len(friction_dofs) + len(FORCES) + 1
         deflection = np.where(apart[:, None], 0.0, start.deflection)  # springs relax where nothing touches
         self._y0 = np.concatenate([np.zeros(nv), start.v, deflection.ravel(), np.zeros(counts)])
         self._ends = nv, 2 * nv, 2 * nv + soft
-        begin = np.concatenate([mode.push[mode.held], mode.friction_effort[mode.slip_sign == 0.0]])
+        begin = np.concatenate([mode.push[mode.held], mode.friction_effort[self._sticks]])
         self._reference = begin if near else np.zeros(len(begin))
         margins = self._slopes(0.0, self._y0).events[len(self._open) :]
-        if not near and margins.min(initial=0.0) < -OUTSIDE * np.abs(begin).max(initial=0.0):
+        if not near and margins.min(initial=0.0) < -EVENTS.outside * np.abs(begin).max(initial=0.0):
             self._reference, self._known = begin, None
 
-    def integrate_mode(self, duration: float, looking: bool) -> ModeEnd:
-        """Integrate for `duration` [s], up to the first event, or to the crossing of a singular position.
+    def integrate_mode(self, duration: float, ignore_events: bool) -> ModeEnd:
+        """Integrate for `duration` [s], up to the first event unless these are ignored, or to a singular crossing.
 
         Raises:
             NonFiniteMotion: the motion does not go on, and it is not friction that stops it.
@@ -194,15 +142,10 @@ class Segment:
         margins = np.maximum(0.0, -self._slopes(0.0, self._y0).events) + self._rounding()
         margins[: len(self._open)] += self._idle()
         nv, velocities, _ = self._ends
-        fastest = np.abs(self._y0[nv:velocities]).max(initial=1e-300)
-        solver = adaptive_solver(
-            self._derivative,
-            self._y0,
-            duration,
-            self._tolerance,
-            TURN / fastest,
-            SHALLOW / max(np.abs(self._start.contact.s[3 * self._in_contact + 2]).max(initial=0.0), 1e-300),
-        )
+        fastest = np.abs(self._y0[nv:velocities]).max(initial=TINY)
+        deepening = np.abs(self._start.contact.s[3 * self._in_contact + 2]).max(initial=TINY)
+        longest, first = EVENTS.max_turn / fastest, EVENTS.soft_depth / deepening
+        solver = adaptive_solver(self._derivative, self._y0, duration, self._tolerance, longest, first)
         before = self._slopes(0.0, self._y0)
         entry, crossing = (0.0, self._y0), self._crossing
         if not _is_singular(crossing):
@@ -222,9 +165,9 @@ class Segment:
                 return ModeEnd(*entry, False, crossing)
             if crossing is not last:
                 entry = t, y
-            if np.abs(after.a).max() > PAINLEVE_RATIO * np.abs(after.free).max() and self._is_painleve(t, y):
+            if _has_no_bound(after.a, after.free) and self._is_painleve(t, y):
                 return ModeEnd(t, y, True, crossing)
-            if looking and (event := self._first_event(solver, margins, before, after)) is not None:
+            if not ignore_events and (event := self._first_event(solver, margins, before, after)) is not None:
                 return ModeEnd(*event, False, last)
             if _is_singular(last) and not _is_singular(crossing):
                 return ModeEnd(t, y, False, crossing)
@@ -256,7 +199,7 @@ class Segment:
             rows = rows_at(q, crossing.length)
         rank = rows.rank(SINGULAR_SIGMA) if crossing is None else crossing.rank
         left = bilateral.velocity(dynamics, v, now)
-        if _is_singular(crossing) and np.abs(left).max() > max(OFF_PATH * np.abs(v).max(), RESTING):
+        if _is_singular(crossing) and np.abs(left).max() > max(OFF_PATH * np.abs(v).max(), EVENTS.resting_speed):
             raise NonFiniteMotion("a singular position from which no motion goes on: forces grow without bound there")
         if rows.rank(ENTER_SIGMA) < rank:
             return crossing if crossing is None or rows.rank(SINGULAR_SIGMA) == rank else crossing._replace(passed=True)
@@ -276,7 +219,7 @@ class Segment:
         blocks = self._mode.blocks
         slippery = replace(self._mode, blocks=blocks._replace(coefficient=np.zeros(len(blocks.coefficient))))
         other = Segment(self._stepper, self._tolerance, self._start, slippery, self._inputs, False, self._crossing)
-        return bool(np.abs(self._slopes(t, y).a).max() > PAINLEVE_RATIO * np.abs(other._slopes(t, y).a).max())
+        return _has_no_bound(self._slopes(t, y).a, other._slopes(t, y).a)
 
     def _first_event(
         self, solver: scipy.integrate.DOP853, margins: Array, before: Slopes, after: Slopes
@@ -310,7 +253,7 @@ class Segment:
         return None if first is None else (first, path(first))
 
     def evaluation(self, y: Array, t: float) -> Evaluation:
-        """Return the state at `y`, observed."""
+        """Return the state at `y` and time `t` [s], evaluated."""
         nv, velocities, deflections = self._ends
         q = integrate(self._stepper.robot, self._start.q, y[:nv])
         deflection = y[velocities:deflections].reshape(-1, 2)
@@ -325,19 +268,19 @@ class Segment:
 
         A ball meets the ground later and faster by it; bounces add that up.
         """
-        margins = np.full(len(self._slopes(0.0, self._y0).events), ROUNDING)
+        margins = np.full(len(self._slopes(0.0, self._y0).events), EVENTS.event_margin)
         of_contacts = np.flatnonzero(self._open < len(self._start.contact.distances))
-        margins[of_contacts] = min(ROUNDING, EPSILON * np.abs(self._dynamics.placements[:, 3]).max())
+        margins[of_contacts] = min(EVENTS.event_margin, EPSILON * np.abs(self._dynamics.placements[:, 3]).max())
         return margins
 
     def _idle(self) -> Array:
         """Return how far what is open, but neither under load nor leaving, may sink on before it is an event.
 
-        A contact that was found at the beginning of a step may lie deeper than ``DEPTH`` by then.
+        A contact that was found at the beginning of a step may lie deeper than ``closed_gap`` by then.
         """
         contact = self._start.contact
         gaps, speed = contact.all_gaps[self._open], contact.s_normal[self._open]
-        return np.where((gaps <= DEPTH) & (np.abs(speed) <= RESTING), DEPTH, 0.0)
+        return np.where((gaps <= EVENTS.closed_gap) & (np.abs(speed) <= EVENTS.resting_speed), EVENTS.closed_gap, 0.0)
 
     def _derivative(self, t: float, y: Array) -> Array:
         """Return dy/dt; NaN where there is none, so that the integrator tries a shorter step."""
@@ -371,7 +314,6 @@ class Segment:
         J, _, b = acceleration_rows(bound.bilateral, dynamics, inputs.feedback)
         J_contact = contact_set.with_turning(dynamics, geometry)
         s = J_contact @ v
-        friction_rows = np.eye(robot.nv)[robot.friction_dofs[mode.slip_sign == 0.0]]
         system = RobotSystem(dynamics, J, bound.bilateral.members)
         factorization: Factorization | CrossingFactorization
         kept: Array = np.zeros(len(J))
@@ -382,16 +324,16 @@ class Segment:
         else:
             factorization = inputs.solver.factor(system)
         free = factorization.solve(forces.sum(axis=0), b)
-        equations = _Equations(
-            mode, J_contact, friction_rows, self._gamma(geometry), self._reference, factorization, *free
+        equations = ModeEquations(
+            mode, J_contact, self._held_joints, self._gamma(geometry), self._reference, system, factorization, *free
         )
         friction = equations.with_onset(mode.moving.friction(s), mode.moving.onset(s))
         a, lam, r, force_rows = equations.solve(friction)
-        closing, rest = np.split(r, [len(mode.held)])
+        closing, rest = r[: len(mode.held)], r[len(mode.held) :]
         rows = mode.forces(closing, friction)
         rows[: len(soft)] += soft
-        joint_friction[mode.slip_sign == 0.0] = rest
-        damping[robot.friction_dofs[mode.slip_sign == 0.0]] += rest
+        joint_friction[self._sticks] = rest
+        damping[robot.friction_dofs[self._sticks]] += rest
         contact += closing @ force_rows[: len(closing)]
         constraint += lam @ J
         rates = np.concatenate([lam + kept, rows, joint_friction, forces @ v, [v @ dynamics.M @ a]])
@@ -421,7 +363,7 @@ class Segment:
                 mode.holding.margins(rows),
                 mode.moving.events(s),
                 np.where(
-                    mode.slip_sign == 0.0,
+                    self._sticks,
                     robot.coulomb_effort - np.abs(joint_friction),
                     mode.slip_sign * v[robot.friction_dofs],
                 ),
@@ -430,92 +372,14 @@ class Segment:
         )
 
 
-class _Equations(NamedTuple):
-    """The equations of motion at one state: linear in all forces, for any friction of what moves.
-
-    Attributes:
-        mode: in which things move.
-        J: (3 k + l + e, nv) rows of the contacts and of what turns.
-        held_joints: (d, nv) rows of the joints that dry friction holds.
-        rate: (3 k + l + e,) what the accelerations of J are to make up for.
-        reference: (h + d,) forces to be near to where they are indeterminate.
-        factorization: of the bilateral rows.
-        free: (nv,) acceleration without the forces of contacts.
-        lam: (m,) multipliers then.
-    """
-
-    mode: Mode
-    J: Array
-    held_joints: Array
-    rate: Array
-    reference: Array
-    factorization: Factorization | CrossingFactorization
-    free: Array
-    lam: Array
-
-    def solve(self, friction: Array) -> tuple[Array, Array, Array, Array]:
-        """Return acceleration (nv,), multipliers (m,), forces of what is held (h + d,) and the rows they act along.
-
-        For the `friction` (g, 2) of what moves, per unit of its normal force.
-        """
-        if not len(self.reference):
-            return self.free, self.lam, self.reference, self.held_joints
-        held = np.vstack([self.J[self.mode.held], self.held_joints])
-        force_rows = np.vstack([self.mode.force_rows(self.J, friction), self.held_joints])
-        response, reaction = self.factorization.solve(force_rows, np.zeros((len(force_rows), len(self.lam))))
-        delassus, error = held @ response.T, held @ self.free
-        error[: len(self.mode.held)] += self.rate[self.mode.held]
-        squared = np.ones(len(force_rows))
-        np.add.at(squared, np.searchsorted(self.mode.held, self.mode.moving.blocks.normal), np.sum(friction**2, axis=1))
-        size = np.sqrt(squared)  # of the whole force per unit of r
-        inverse, r = np.linalg.pinv(delassus / size, 1e-11), self.reference
-        for _ in range(2):  # the second takes back what rounding has left
-            r = r - inverse @ (error + delassus @ r) / size
-        return self.free + r @ response, self.lam + r @ reaction, r, force_rows
-
-    def with_onset(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
-        """Return `friction` (g, 2), of what is at its `onset` opposite to the acceleration that it leaves.
-
-        From rest ``u`` has the direction of ``du/dt``, which forces may turn faster than u can be integrated. The angle
-        by which it has turned since the beginning of the mode is a root of the acceleration across it, by Newton's
-        method.
-        """
-        angles, best, least = np.zeros(len(onset)), friction, np.inf
-        if not onset.size:
-            return friction
-        for _ in range(NEWTON_STEPS):
-            trial = _turned(friction, onset, angles)
-            across = self._across(trial, onset)
-            error = np.abs(across).max()
-            if not error < least:
-                break
-            best, least = trial, error
-            slope = [
-                (self._across(_turned(trial, onset, SMALL_ANGLE * unit), onset) - across) / SMALL_ANGLE
-                for unit in np.eye(len(onset))
-            ]
-            angles = angles - np.linalg.lstsq(np.stack(slope, axis=1), across, 1e-9)[0]
-        return best
-
-    def _across(self, friction: Array, onset: npt.NDArray[np.intp]) -> Array:
-        """Return the accelerations at right angles to the `friction` of what is at its `onset`."""
-        acceleration = self.mode.moving.blocks.components(self.J @ self.solve(friction)[0] + self.rate)[onset]
-        x, y = friction[onset].T
-        return (x * acceleration[:, 1] - y * acceleration[:, 0]) / np.hypot(x, y)
+def _has_no_bound(a: Array, without: Array) -> bool:
+    """Return whether accelerations `a` (nv,) are beyond all bounds beside those `without` friction or contacts."""
+    return bool(np.abs(a).max() > EVENTS.painleve_ratio * np.abs(without).max())
 
 
 def _is_singular(crossing: SingularCrossing | None) -> bool:
     """Return whether the mechanism is within a singular crossing."""
     return crossing is not None and crossing.passed
-
-
-def _turned(friction: Array, which: npt.NDArray[np.intp], angles: Array) -> Array:
-    """Return `friction` (g, 2) with what is in `which` turned by `angles` [rad]."""
-    x, y = friction[which].T
-    turned = friction.copy()
-    turned[which, 0] = np.cos(angles) * x - np.sin(angles) * y
-    turned[which, 1] = np.sin(angles) * x + np.cos(angles) * y
-    return turned
 
 
 def _root(function: Callable[[float], float], begin: float, end: float) -> float:

@@ -19,6 +19,7 @@ from rclpy.task import Future
 
 from constrained_sim.exceptions import InvalidValue, NoAnswer
 from constrained_sim.ros.discovery import loopback_settings
+from constrained_sim.ros.topics import REQUESTS
 
 NODE = "/constrained_sim"
 """Name of the simulation node."""
@@ -145,7 +146,7 @@ class Client:
         """
         name = service if service.startswith("/") else f"{NODE}/{service}"
         if name not in self._services:
-            client = self.node.create_client(kind, name)
+            client = self.node.create_client(kind, name, qos_profile=REQUESTS)
             self.wait_for(client.service_is_ready, f"service {name}", DISCOVERY_TIME)
             self.spin(SETTLE)
             self._services[name] = client

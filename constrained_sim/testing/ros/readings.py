@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.config import Config, whole_nanoseconds
+from constrained_sim.config import Config
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import InvalidValue, NotSupported
+from constrained_sim.nanoseconds import nanoseconds_of, seconds_of, whole_nanoseconds
 from constrained_sim.ros.controller import States
 from constrained_sim.ros.conversions import xyz
 from constrained_sim.ros.odometry_reader import BaseMotion
@@ -39,9 +40,9 @@ class Readings:
             if joint.nv != 1:
                 raise NotSupported("topic joint_states", name, "joints with one degree of freedom, and a floating base")
         self._anchors = {c.name for c in (*robot.constraints, *config.constraints) if not c.is_unilateral}
-        self._robot, self._joints, self._prefix = robot, joints, config.node.frame_prefix
+        self._robot, self._joints, self._frames = robot, joints, config.node.frames
         self._states = States(config)
-        self._start = round(config.node.start_time * 1e9)
+        self._start = nanoseconds_of(config.node.start_time)
         self._dt, self._dt_ns = config.simulation.dt, whole_nanoseconds("dt", config.simulation.dt)
 
     def time(self, nanoseconds: int) -> float:
@@ -79,7 +80,7 @@ class Readings:
         """Return an impact."""
         at_points = [part for part in message.impulses if part.link and part.name not in self._anchors]
         return ImpactRecord(
-            (stamp(message) - self._start) * 1e-9,
+            seconds_of(stamp(message) - self._start),
             message.energy_lost,
             np.array(message.velocity_minus),
             np.array(message.velocity_plus),
@@ -89,7 +90,7 @@ class Readings:
     def _contact(self, message: Any) -> ContactForce:
         return ContactForce(
             message.name,
-            message.link.removeprefix(self._prefix),
+            self._frames.link(message.link, self._robot.links),
             ContactStatus(message.status),
             _vector(message.position),
             _vector(message.normal),

@@ -15,6 +15,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, NoAnswer, SimulationFailed
+from constrained_sim.nanoseconds import nanoseconds_of
 from constrained_sim.package_paths import find_config
 from constrained_sim.robot import WORLD
 from constrained_sim.ros.conversions import point, to_duration, to_time, vector
@@ -149,7 +150,7 @@ class RosRobot(SimulatedRobot):
             NoAnswer: the simulator is silent.
         """
         session, end = self.session, time.monotonic() + STARTING_TIME
-        at = round(self.config.node.start_time * 1e9)
+        at = nanoseconds_of(self.config.node.start_time)
         while True:
             for _ in range(self.config.node.lockstep_commands if lockstep else 0):
                 session.publish("/joint_commands", self._no_effort(at))

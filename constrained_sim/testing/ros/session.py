@@ -17,6 +17,7 @@ from std_srvs.srv import SetBool
 from constrained_sim import exceptions
 from constrained_sim.exceptions import EXPLANATION, ConstrainedSimError, SimulationFailed
 from constrained_sim.msg import ContactForces, Impact, SimulationStatus
+from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.srv import Reset, Step
 from constrained_sim.testing.ros.client import NODE, Client
 from constrained_sim.testing.ros.domains import free_domain
@@ -25,7 +26,7 @@ from constrained_sim.testing.ros.process import Process, package_executable
 
 def nanoseconds(time_or_duration: Any) -> int:
     """Return a builtin_interfaces Time or Duration in nanoseconds."""
-    return int(time_or_duration.sec * 1_000_000_000 + time_or_duration.nanosec)
+    return int(time_or_duration.sec * NANOSECONDS + time_or_duration.nanosec)
 
 
 def stamp(message: Any) -> int:
