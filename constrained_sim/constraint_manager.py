@@ -186,7 +186,18 @@ class ConstraintManager:
         violations = {name: float(phi[bound.slice(name)].max()) for name in names}
         violated = [name for name, violation in violations.items() if violation > self.tolerance]
         if violated:
-            raise ViolatedConstraint(violated[0], violations[violated[0]], self.tolerance, others=violated[1:])
+            first, others = violated[0], violated[1:]
+            raise ViolatedConstraint(
+                first, violations[first], self.tolerance, others=others, remedy=self._remedy(bound, first)
+            )
+
+    def _remedy(self, bound: ConstraintSet, name: str) -> str:
+        """Return what moves the robot to where constraint `name` holds, if anything does."""
+        if name in bound.bilateral.slices:
+            return "assemble=True (in files assemble: true) moves the robot to where bilateral constraints hold"
+        if self._robot.floating_base and any(contact.name == name for contact in bound.contacts.members):
+            return "set_on_ground lifts a robot onto its contacts"
+        return ""
 
     def check_collisions(self, q: Array, t: float, new: Collection[str] | None = None) -> None:
         """Refuse bodies that are in each other at `q` (nq,); of `new` objects only, None: all.

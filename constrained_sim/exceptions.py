@@ -151,11 +151,13 @@ class ViolatedConstraint(ConstrainedSimError):
         tolerance: float,
         where: str = "at this configuration",
         others: Iterable[str] = (),
+        remedy: str = "",
     ) -> None:
-        """Say by how much `name` is violated, and where."""
+        """Say by how much `name` is violated, and where; and what helps."""
         self.name, self.violation, self.tolerance, self.others = name, violation, tolerance, tuple(others)
         too = f"; violated too: {', '.join(map(repr, self.others))}" if self.others else ""
-        super().__init__(f"{name!r} is violated by {violation:.6g} (m or rad) {where}, allowed: {tolerance:.6g}{too}")
+        what = f"{name!r} is violated by {violation:.6g} (m or rad) {where}, allowed: {tolerance:.6g}{too}"
+        super().__init__(what + (f"; {remedy}" if remedy else ""))
 
 
 class NonFiniteState(ConstrainedSimError):

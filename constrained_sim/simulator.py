@@ -491,7 +491,7 @@ class Simulator:
             self._stepper.memory = memory
             is_ours = not is_of_user(error) and not isinstance(error, InvalidValue | NotSupported)
             if isinstance(error, NO_MOTION) and is_ours:
-                raise NonFiniteState(self.steps, self.state.t, str(error)) from error
+                raise NonFiniteState(self.steps, self.state.t, f"{error}{self._fastest()}") from error
             raise
         self._evaluation = outcome.end
         self.steps += 1
@@ -502,6 +502,14 @@ class Simulator:
         return StepResult(
             self.state, read_only(outcome.a), read_only(given), outcome, acting, self.dt, self.robot, self.collisions
         )
+
+    def _fastest(self) -> str:
+        """Return which velocity was the largest before a step that failed: often that of what is to blame."""
+        v = self.state.v
+        if not v.any():
+            return ""
+        fastest = int(np.abs(v).argmax())
+        return f"; the largest velocity before it is {v[fastest]:.4g} of {self.robot.velocity_names[fastest]!r}"
 
     def _drop_ended(self) -> None:
         """Forget the wrenches that have acted for as long as they were to."""
