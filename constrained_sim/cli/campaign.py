@@ -141,23 +141,14 @@ def replay_run_command(
     outputs = checked_outputs(*files)
     outcome = do_run(read, run)
     row, trajectory, config = outcome.row, outcome.trajectory, outcome.config
+    written: list[str] = []
+    if trajectory is not None and config is not None:
+        written = [str(path) for write in outputs for path in write(trajectory, config)]
     summary = {name: getattr(row, name) for name in ("run", "status", "passed", "reason", "values", "measures")}
-    if as_json:
-        write_json(summary)
-    else:
-        for name, value in summary.items():
-            entries = value if isinstance(value, dict) else {}
-            print(f"{name}:" if entries else f"{name}: {'none' if value in ('', {}) else value}")
-            for key, entry in entries.items():
-                print(f"  {key}: {entry}")
-        print(row.traceback, end="")
-    if trajectory is None or config is None:
-        if outputs or view:
-            raise ConfigError(f"run {run} has no trajectory to show or to write: {row.reason}")
-        return
-    for write in outputs:
-        write(trajectory, config)
-    if view:
+    write_json({**summary, "files": written}) if as_json else _print_run(summary, row.traceback, written)
+    if trajectory is None and (outputs or view):
+        raise ConfigError(f"run {run} has no trajectory to show or to write: {row.reason}")
+    if view and trajectory is not None:
         from constrained_sim.viewer.open_page import show
         from constrained_sim.viewer.trajectory_source import TrajectorySource
 
@@ -246,6 +237,18 @@ class _Bar:
         minutes, seconds = divmod(round(min(state.seconds_left, 1e9)), 60)
         text = f"{state.passed} passed, {state.failed} failed, {state.rate:.1f} runs/s, {minutes}:{seconds:02d} left"
         self._bar.update(self._task, completed=state.done, description=text)
+
+
+def _print_run(summary: dict[str, Any], traceback: str, files: list[str]) -> None:
+    """Write what one run came to, and where it is, for people."""
+    for name, value in summary.items():
+        entries = value if isinstance(value, dict) else {}
+        print(f"{name}:" if entries else f"{name}: {'none' if value in ('', {}) else value}")
+        for key, entry in entries.items():
+            print(f"  {key}: {entry}")
+    print(traceback, end="")
+    for path in files:
+        print(f"wrote {path}")
 
 
 def _summary(results: "Results", report: Path | None) -> dict[str, Any]:

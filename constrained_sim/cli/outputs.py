@@ -11,7 +11,8 @@ from constrained_sim.exceptions import ConfigError
 from constrained_sim.optional import optional
 from constrained_sim.trajectory import Trajectory
 
-Write = Callable[[Trajectory, Config], None]
+Write = Callable[[Trajectory, Config], list[Path]]
+"""Writes what a run leaves behind, and returns the files, or the directory."""
 
 
 def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None, film: Path | None = None) -> list[Write]:
@@ -25,10 +26,10 @@ def checked_outputs(output: Path | None, plot: Path | None, bag: Path | None, fi
     writers: list[Write] = []
     if output is not None:
         check_output("--output", output, (".npz",))
-        writers.append(lambda trajectory, config: trajectory.save(output))
+        writers.append(lambda trajectory, config: _save(trajectory, output))
     if plot is not None:
         check_picture("--plot", plot)
-        writers.append(lambda trajectory, config: _plot(trajectory, plot))
+        writers.append(lambda trajectory, config: trajectory.plot(plot))
     if bag is not None:
         check_output("--bag", bag, ())
         if bag.exists():
@@ -91,18 +92,21 @@ def check_output(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
         raise ConfigError(f"{option}: there is no directory {str(path.absolute().parent)!r}")
 
 
-def _plot(trajectory: Trajectory, path: Path) -> None:
-    trajectory.plot(path)
+def _save(trajectory: Trajectory, path: Path) -> list[Path]:
+    trajectory.save(path)
+    return [path]
 
 
-def _record(trajectory: Trajectory, config: Config, directory: Path) -> None:
+def _record(trajectory: Trajectory, config: Config, directory: Path) -> list[Path]:
     from constrained_sim.trajectory_bag import write_bag
 
     write_bag(trajectory, config, directory)
+    return [directory]
 
 
-def _film(trajectory: Trajectory, path: Path) -> None:
+def _film(trajectory: Trajectory, path: Path) -> list[Path]:
     from constrained_sim.viewer.film import film
     from constrained_sim.viewer.trajectory_source import TrajectorySource
 
     film(TrajectorySource(trajectory), path)
+    return [path]

@@ -63,9 +63,8 @@ def run_command(
         say(f"interrupted at {sim.state.t:g} s of {duration:g} s{', nothing is written' if outputs else ''}")
         raise
     seconds = time.monotonic() - begin
-    for write in outputs:
-        write(trajectory, config)
-    summary = _summary(trajectory, config, seconds, file, [path for path in (output, plot, bag) if path])
+    files = [path for write in outputs for path in write(trajectory, config)]
+    summary = _summary(trajectory, config, seconds, file, files)
     write_json(summary) if as_json else _print(summary)
 
 

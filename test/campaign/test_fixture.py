@@ -136,7 +136,8 @@ def test_options_that_name_no_file_get_names_by_the_run(file, monkeypatch):
     """Of a bag, a film, a picture and a result alike; a name that is given counts."""
     monkeypatch.chdir(file.parent)
     pytest.importorskip("rosbags")
-    cli("campaign", "replay", file, 3, "--bag", "--output")
+    done = cli("campaign", "replay", file, 3, "--bag", "--output")
+    assert done.endswith("wrote run_3.npz\nwrote run_3\n")
     cli("campaign", "replay", file, 4, "--output", "four.npz", "--bag")
     assert {path.name for path in file.parent.iterdir()} >= {"run_3", "run_3.npz", "four.npz", "run_4"}
     assert np.array_equal(Trajectory.load("run_3.npz").q, do_run(leg_study(), 3).trajectory.q)
