@@ -14,7 +14,6 @@ from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.records import McapRecord
 
-MAGIC = b"\x89MCAP0\r\n"
 PREFIX = struct.Struct("<BQ")
 
 RECORD_LIMIT = 128 << 20

@@ -23,8 +23,9 @@ import zstandard
 from mcap.opcode import Opcode
 from mcap.records import Attachment, Channel, Header, Message, Metadata, Schema, Statistics
 
+from constrained_sim.bag_reader import MAGIC, begins_as_mcap
 from constrained_sim.exceptions import ConfigError
-from constrained_sim.ros.mcap_records import MAGIC, PREFIX, RECORD_LIMIT, Damaged, Frame, decompress, parse, parts
+from constrained_sim.ros.mcap_records import PREFIX, RECORD_LIMIT, Damaged, Frame, decompress, parse, parts
 
 MESSAGE = struct.Struct("<HIQQ")
 CHUNK = struct.Struct("<QQQII")
@@ -122,10 +123,9 @@ class McapScanner:
         self._size = status.st_size
 
     def _check_magic(self, beginning: bytes) -> None:
-        right = sum(given == wanted for given, wanted in zip(beginning, MAGIC, strict=False))
-        if right < len(MAGIC) - 1:
+        if not begins_as_mcap(beginning):
             raise ConfigError(f"{str(self.path)!r} is not an MCAP file")
-        if right < len(MAGIC):
+        if beginning != MAGIC:
             self._tell(f"the file begins with {beginning!r} in place of {MAGIC!r}", lost=False)
 
     def _read_profile(self, file: BinaryIO) -> None:

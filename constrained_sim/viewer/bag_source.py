@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from constrained_sim.bag_reader import bag_reader
+from constrained_sim.bag_reader import BagReader, bag_reader
 from constrained_sim.config import Config
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ConfigError
@@ -68,7 +68,7 @@ class BagSource(Recording):
         self._impacts: list[ShownImpact] = []
         self._told = RecordedConfiguration()
         with bag_reader(directory) as reader:
-            self._deserialize = reader.typestore.deserialize_cdr
+            self._deserialize = reader.deserialize
             self._read(reader)
         if not self._columns[messages.STATES].stamps:
             raise ConfigError(f"{str(directory)!r} holds no joint states")
@@ -86,7 +86,7 @@ class BagSource(Recording):
         self.events = events_of(self._impacts)
         self.time = self.begin
 
-    def _read(self, reader: Any) -> None:
+    def _read(self, reader: BagReader) -> None:
         """Keep the messages that can be shown, thinned out where there are very many."""
         spacing = (reader.end_time - reader.start_time) // MOST_PICTURES
         for connection, stamp, data in reader.messages():

@@ -1,6 +1,7 @@
 """The command constrained_sim: what it writes, its exit codes, and the same numbers as from Python."""
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -72,7 +73,9 @@ def test_a_bag_holds_the_run(cli, tmp_path):
     """States, forces and impacts with their stamps; and a picture of it can be drawn."""
     from rosbags.highlevel import AnyReader
 
-    cli("run", "leg", "--duration", 0.3, "--output", "a.npz", "--bag", "bag", "--plot", "a.png")
+    said = cli("run", "leg", "--duration", 0.3, "--output", "a.npz", "--bag", "bag", "--plot", "a.png").out
+    written = {line.removeprefix("wrote ") for line in said.splitlines() if line.startswith("wrote ")}
+    assert written == {"bag", *(path.name for path in tmp_path.glob("a*.*"))}
     run = Trajectory.load(tmp_path / "a.npz")
     with AnyReader([tmp_path / "bag"]) as reader:
         messages = [(c.topic, stamp, reader.deserialize(data, c.msgtype)) for c, stamp, data in reader.messages()]
@@ -224,6 +227,55 @@ def test_a_bag_that_was_cut_off_is_refused_with_what_saves_it(cli, tmp_path):
     for command in "plot", "report", "view":
         assert "`constrained_sim recover bag` saves what is whole" in cli(command, "bag", code=1).err
         assert "recover" not in cli(command, "other", code=1).err
+
+
+@pytest.mark.parametrize("compression", ["none", "lz4", "zstd"])
+def test_a_damaged_bag_is_refused_with_what_saves_it(cli, tmp_path, compression):
+    """Whatever compresses it: the command is named that keeps the rest."""
+    from mcap.reader import make_reader
+
+    cli("run", "leg", "--duration", 0.3, "--bag", "bag")
+    (file,) = (tmp_path / "bag").glob("*.mcap")
+    _compress(file, compression)
+    content = bytearray(file.read_bytes())
+    chunk = make_reader(io.BytesIO(content)).get_summary().chunk_indexes[0]
+    middle = chunk.chunk_start_offset + chunk.chunk_length // 2
+    content[middle - 100 : middle + 100] = bytes(200)
+    file.write_bytes(content)
+    for words in ["plot", "bag"], ["report", "bag"], ["film", "bag", "a.gif"]:
+        (line,) = cli(*words, code=1).err.splitlines()
+        assert line.startswith("constrained_sim: cannot read the recording 'bag': ")
+        assert "`constrained_sim recover bag` saves what is whole" in line
+
+
+def _compress(file, compression):
+    """Write the MCAP file `file` anew, its chunks compressed."""
+    from mcap.reader import make_reader
+    from mcap.writer import CompressionType, Writer
+
+    kinds = {"none": CompressionType.NONE, "lz4": CompressionType.LZ4, "zstd": CompressionType.ZSTD}
+    source = make_reader(io.BytesIO(file.read_bytes()))
+    with file.open("wb") as target:
+        writer = Writer(target, compression=kinds[compression], chunk_size=10_000)
+        writer.start("ros2")
+        channels = {}
+        for schema, channel, message in source.iter_messages():
+            if channel.id not in channels:
+                number = writer.register_schema(schema.name, schema.encoding, schema.data)
+                channels[channel.id] = writer.register_channel(channel.topic, "cdr", number, channel.metadata)
+            writer.add_message(channels[channel.id], message.log_time, message.data, message.publish_time)
+        writer.finish()
+
+
+@pytest.mark.parametrize("content", [None, b"", bytes(1000)])
+def test_recover_is_advised_only_where_it_helps(cli, tmp_path, content):
+    """Of a file that is gone, empty or zeros it saves nothing."""
+    cli("run", "leg", "--duration", 0.05, "--bag", "bag")
+    (file,) = (tmp_path / "bag").glob("*.mcap")
+    file.unlink() if content is None else file.write_bytes(content)
+    for command in "plot", "report":
+        error = cli(command, "bag", code=1).err
+        assert "cannot read the recording 'bag'" in error and "constrained_sim recover" not in error
 
 
 def test_a_bag_is_not_written_over(cli, tmp_path):
