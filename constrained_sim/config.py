@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.config_sections import (
     MakeRobot,
@@ -38,7 +40,7 @@ from constrained_sim.constraints import (
     Constraint,
 )
 from constrained_sim.exceptions import InvalidValue, MovedByAssembly
-from constrained_sim.joints import single_joints
+from constrained_sim.joints import single_joints, within_a_turn
 from constrained_sim.nanoseconds import control_steps, whole_nanoseconds
 from constrained_sim.options import NodeOptions, SimulationOptions
 from constrained_sim.package_paths import find_config
@@ -118,22 +120,35 @@ class Config:
             collisions=self.collisions,
         )
         sim.reset(self.q if q is None else q, self.v if v is None else v, assemble=options.assemble)
-        if options.assemble and q is None:
-            self._warn_of_assembly(sim.state.q)
         own = {constraint.name for constraint in self.robot.constraints}
         for constraint in self.constraints if constraints is None else constraints:
             if constraint.name not in own:
                 sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
+        if q is None:
+            given = self.parameters.get("initial", {}).get("positions", {})
+            warning = self.moved_by_assembly(given, sim.state.q)
+            if warning is not None:
+                warn(warning)
         return sim
 
-    def _warn_of_assembly(self, q: Array) -> None:
-        """Warn of initial positions in the file that are others once all constraints hold, at `q` (nq,)."""
-        given = self.parameters.get("initial", {}).get("positions", {})
-        joints, tolerance = single_joints(self.robot.joint_models), self.simulation.position_tolerance
-        positions = {name: (float(given[name]), joints[name].position(q)) for name in given if name in joints}
-        moved = {name: (old, now) for name, (old, now) in positions.items() if abs(now - old) > tolerance}
-        if moved:
-            warn(MovedByAssembly(moved))
+    def moved_by_assembly(self, given: Mapping[str, Any], q: Array) -> MovedByAssembly | None:
+        """Return the warning of joints that do not begin where they were asked to, as constraints have to hold.
+
+        Args:
+            given: positions that were asked for [rad, m], by joint.
+            q: (nq,) where the simulation begins.
+
+        Returns:
+            the warning; None: all joints with one degree of freedom are where they were asked to be.
+        """
+        joints, moved = single_joints(self.robot.joint_models), {}
+        for name in given:
+            if name in joints:
+                asked, now = float(given[name]), joints[name].position(q)
+                difference = float(within_a_turn(np.array(now - asked))) if joints[name].turns else now - asked
+                if abs(difference) > self.simulation.position_tolerance:
+                    moved[name] = asked, now
+        return MovedByAssembly(moved) if moved else None
 
     def sensor_set(self) -> SensorSet:
         """Return the sensors, to be read once per control period from the reset on.

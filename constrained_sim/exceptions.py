@@ -318,7 +318,7 @@ class LightJoint(Explained, UserWarning):
 
 
 class MovedByAssembly(Explained, UserWarning):
-    """Initial positions at which the constraints do not hold, and which ``assemble`` has moved.
+    """Positions of a start or a reset at which the constraints do not hold, and which ``assemble`` has moved.
 
     Attributes:
         positions: what was given and where the joint is now [rad, m], by joint.
@@ -327,7 +327,7 @@ class MovedByAssembly(Explained, UserWarning):
     def __init__(self, positions: Mapping[str, tuple[float, float]]) -> None:
         """Say which joints were moved."""
         self._say(
-            "the simulation begins elsewhere than the file says, as constraints have to hold (assemble: true): "
+            "the simulation begins elsewhere than asked, as constraints have to hold (assemble: true): "
             + ", ".join(f"{name} at {now:.6g}, given {given:.6g}" for name, (given, now) in positions.items())
         )
         self.positions = dict(positions)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +11,14 @@ from mechanisms import ROOT
 
 from constrained_sim import Wrench, load_config
 from constrained_sim.contact_solvers.status import ContactStatus
-from constrained_sim.exceptions import ConfigError, InvalidValue, SimulationFailed, UnknownName, ViolatedConstraint
+from constrained_sim.exceptions import (
+    ConfigError,
+    InvalidValue,
+    MovedByAssembly,
+    SimulationFailed,
+    UnknownName,
+    ViolatedConstraint,
+)
 from constrained_sim.ros.world import World
 from constrained_sim.step_result import ContactForce
 from constrained_sim.testing import DirectRobot, assert_throughout, required_friction
@@ -130,6 +138,18 @@ def test_reset_to_a_state():
         now = robot.reset({"slider": 0.5}, {"knee": -2.0, "slider": 1.0})
         assert now.position == {"slider": 0.5, "hip": 0.6, "knee": -1.2}
         assert now.velocity == {"slider": 1.0, "hip": 0.0, "knee": -2.0}
+
+
+def test_a_reset_elsewhere_than_asked_is_told():
+    """Loops have to be closed; of joints that stay where they are asked to be nobody warns."""
+    with DirectRobot(ROOT / "config" / "four_bar.yaml", lambda t, q, v: np.zeros(1)) as robot:
+        begin = robot.now.position
+        with pytest.warns(MovedByAssembly, match="the simulation begins elsewhere than asked.*crank at ") as caught:
+            now = robot.reset({"crank": begin["crank"] + 0.3})
+        assert caught[0].message.positions == {"crank": (begin["crank"] + 0.3, now.position["crank"])}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            robot.reset(begin)
 
 
 def test_refused_reset_changes_nothing():

@@ -168,8 +168,10 @@ class Control:
         self._pace.restart()
         self._end_free_run()
 
-    def changed(self, text: str) -> None:
-        """Publish the status because something changed."""
+    def changed(self, text: str, warning: str = "") -> None:
+        """Publish the status because something changed, and log a `warning`."""
+        if warning:
+            self._node.get_logger().warning(warning)
         self._text = text
         self._send_status()
 

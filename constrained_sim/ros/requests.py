@@ -36,10 +36,12 @@ class Change(NamedTuple):
     Attributes:
         text: for people.
         publish: publishes what follows from it at once.
+        warning: what did not go as it was asked; empty: all did.
     """
 
     text: str
     publish: Callable[[], None] = lambda: None
+    warning: str = ""
 
 
 class Requests:
@@ -134,7 +136,9 @@ class Requests:
         q, v = self._initial_state(request)
         self._world.reset(q, v, request.keep_time, request.keep_constraints, request.keep_objects)
         self._outputs.follow_contacts()
-        return Change("reset", self._outputs.send_present_state)
+        given = dict(zip(request.joints.name, request.joints.position, strict=False))
+        warning = self._world.config.moved_by_assembly(given, self._world.sim.state.q)
+        return Change("reset", self._outputs.send_present_state, str(warning or ""))
 
     def _spawn_object(self, request: Any, response: Any) -> Change:
         entry = object_from_request(request)

@@ -38,7 +38,9 @@ def recording(
         change.publish()
         if name in RESTARTING:
             control.was_reset()
-        control.changed(change.text)
+        if change.warning:
+            response.message = change.warning
+        control.changed(change.text, change.warning)
 
     return handle
 

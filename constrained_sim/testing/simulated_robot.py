@@ -18,6 +18,7 @@ from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD
 from constrained_sim.testing.snapshot import SINGLE_JOINT, Condition, Snapshot
 from constrained_sim.trajectory import ImpactRecord
+from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array, finite_array, number
 from constrained_sim.wrench import Wrench
 
@@ -120,6 +121,8 @@ class SimulatedRobot(ABC):
     ) -> Snapshot:
         """Start anew at time 0; joints that are not named begin as configured.
 
+        A :class:`~constrained_sim.exceptions.MovedByAssembly` warns of joints that begin elsewhere than asked.
+
         Contacts and constraints are those of the configuration. A controller of its own process or node is told by the
         stamps alone, which begin anew; a function sees t = 0.
 
@@ -142,6 +145,8 @@ class SimulatedRobot(ABC):
                     raise UnknownName(SINGLE_JOINT, name, self.history[0].position)
             finite_array(f"{what} of a reset", list(values.values()), (len(values),))
         snapshot = self._reset(joints["positions"], joints["velocities"])
+        if (warning := self.config.moved_by_assembly(joints["positions"], snapshot.q)) is not None:
+            warn(warning)
         self.history = [snapshot]
         return snapshot
 

@@ -4,7 +4,7 @@ import math
 import os
 
 import pytest
-from ros.live import NODE, PERIOD, START_TIME, nanoseconds, stamp
+from ros.live import NODE, PERIOD, ROOT, START_TIME, nanoseconds, stamp
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
@@ -160,6 +160,16 @@ def test_reset_to_given_joints(stepped):
     assert list(state.position) == [0.4, 0.60, -0.5]
     assert list(state.velocity) == [-1.0, 0.0, 0.25]
     assert state.effort[1] == 0.0
+
+
+def test_reset_elsewhere_than_asked_is_told(simulate):
+    """Where a loop has to be closed, the answer and the log name the joint."""
+    with simulate(config=ROOT / "config" / "four_bar.yaml", start_paused=True) as sim:
+        crank = JointState(name=["crank"], position=[0.3])
+        answer = sim.call(Reset, "reset", joints=crank)
+        assert answer.success and "crank at " in answer.message and "given 0.3" in answer.message
+        assert sim.call(Reset, "reset").message == ""
+        assert sim.process.stderr.count("crank at ") == 1
 
 
 def test_reset_forgets_commands(stepped):
