@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from constrained_sim.config import Config
@@ -9,6 +10,9 @@ from constrained_sim.plots.from_bag import read_bag
 from constrained_sim.plots.from_trajectory import recording_of
 from constrained_sim.plots.recording import Recording
 from constrained_sim.trajectory import Setup, Trajectory
+
+OTHER_FRICTION = "a result does not hold the friction of its contacts: that of the parameter file is shown"
+"""Told of a result: the run may have had another one, as by ``--set``."""
 
 
 def read(source: Path, config: Config | None = None) -> Recording:
@@ -25,5 +29,10 @@ def read(source: Path, config: Config | None = None) -> Recording:
     """
     if source.is_dir():
         return read_bag(source, config)
-    setup = None if config is None else Setup(config.robot, config.constraints, config.collisions)
-    return recording_of(Trajectory.load(source), setup, source.stem)
+    trajectory = Trajectory.load(source)
+    if config is None:
+        return recording_of(trajectory, None, source.stem)
+    setup = Setup(config.robot, config.constraints, config.collisions)
+    recording = recording_of(trajectory, setup, source.stem)
+    has_friction = any((contact.friction > 0.0).any() for contact in recording.contacts.values())
+    return replace(recording, notes=(OTHER_FRICTION,)) if has_friction else recording

@@ -118,6 +118,28 @@ def test_a_bag_stands_alone(cli, tmp_path):
     assert set(drawn.friction) == {0.4}
 
 
+def test_a_controller_is_chosen_by_the_robot_not_by_the_name_of_its_file(cli, tmp_path):
+    """A copy of the leg's file may have any name; another robot in a file called leg.yaml is refused."""
+    robots = shipped_robots()
+    (tmp_path / "mine.yaml").write_bytes(robots["leg"].read_bytes())
+    words = "--controller", "hop", "--duration", 0.2, "--json"
+    ran = [json.loads(cli("run", robot, *words).out)["q"] for robot in ("leg", "mine.yaml")]
+    assert ran[0] == ran[1]
+    (tmp_path / "leg.yaml").write_bytes(robots["four_bar"].read_bytes())
+    assert "unknown controller of leg 'hop', allowed: turn," in cli("run", "leg.yaml", *words, code=1).err
+    (tmp_path / "leg.yaml").write_text("robot: {urdf: door.urdf}")
+    (tmp_path / "door.urdf").write_text(DOOR)
+    assert "unknown controller of leg 'hop', allowed: none, FILE.py" in cli("run", "leg.yaml", *words, code=1).err
+
+
+def test_a_picture_of_a_result_says_whose_friction_it_shows(cli):
+    """A result does not hold it; a recording does."""
+    cli("run", "leg", "--duration", 0.1, "--set", "contacts.foot.friction=0.4", "--output", "a.npz", "--bag", "bag")
+    words = "--kind", "friction_cones", "--output", "a.svg"
+    assert "friction of its contacts: that of the parameter file" in cli("plot", "a.npz", "--robot", "leg", *words).err
+    assert "friction" not in cli("plot", "bag", *words).err
+
+
 SCENE = """
 /**:
   ros__parameters:
