@@ -39,7 +39,7 @@ from constrained_sim.config_sections import (
 from constrained_sim.constraints import (
     Constraint,
 )
-from constrained_sim.exceptions import InvalidValue, MovedByAssembly
+from constrained_sim.exceptions import BeyondLimits, InvalidValue, MovedByAssembly
 from constrained_sim.joints import single_joints, within_a_turn
 from constrained_sim.nanoseconds import control_steps, whole_nanoseconds
 from constrained_sim.options import NodeOptions, SimulationOptions
@@ -101,6 +101,8 @@ class Config:
         Raises:
             ConstrainedSimError: a value that the simulator refuses.
         """
+        if q is None and (beyond := self._beyond_limits()):
+            warn(BeyondLimits(beyond))
         options = self.simulation
         stepper = options.stepper if like is None else like.stepper_name
         integrator = options.integrator or None if like is None else like.integrator_name
@@ -130,6 +132,19 @@ class Config:
             if warning is not None:
                 warn(warning)
         return sim
+
+    def _beyond_limits(self) -> dict[str, tuple[float, float, float]]:
+        """Return initial positions in the file beyond the limits of their joints, and these limits [rad, m]."""
+        given, (lower, upper) = self.parameters.get("initial", {}).get("positions", {}), self.robot.position_limits
+        limits = {
+            name: (float(given[name]), float(lower[joint.v]), float(upper[joint.v]))
+            for name, joint in single_joints(self.robot.joint_models).items()
+            if name in given
+        }
+        tolerance = self.simulation.position_tolerance
+        return {
+            name: (at, low, up) for name, (at, low, up) in limits.items() if not low - tolerance <= at <= up + tolerance
+        }
 
     def moved_by_assembly(self, given: Mapping[str, Any], q: Array) -> MovedByAssembly | None:
         """Return the warning of joints that do not begin where they were asked to, as constraints have to hold.

@@ -333,6 +333,25 @@ class MovedByAssembly(Explained, UserWarning):
         self.positions = dict(positions)
 
 
+class BeyondLimits(Explained, UserWarning):
+    """Positions beyond the limits of their joints.
+
+    Attributes:
+        positions: what was given, and lower and upper limit [rad, m], by joint.
+    """
+
+    def __init__(self, positions: Mapping[str, tuple[float, float, float]]) -> None:
+        """Say which joints are beyond their limits."""
+        self._say(
+            "positions beyond the limits of joints: "
+            + ", ".join(
+                f"{name} at {at:.6g}, limits {low:.6g} to {up:.6g}" for name, (at, low, up) in positions.items()
+            )
+            + " [rad, m]; are these degrees?"
+        )
+        self.positions = dict(positions)
+
+
 class WrongDerivative(Explained, UserWarning):
     """A function of a user's constraint that does not fit the others; the motion will leave the constraint.
 

@@ -17,6 +17,7 @@ from mechanisms import ROOT, ball, leg
 
 import constrained_sim as cs
 from constrained_sim.exceptions import (
+    BeyondLimits,
     CoarseStep,
     ConstrainedSimError,
     FastJoints,
@@ -547,6 +548,7 @@ def test_errors_go_through_a_pickle():
     warnings = (
         InexactContact(1e-7), LightJoint("wrist", 1e-9), CoarseStep("foot", 1e-3, 0.5), KernelsNotKept(None),
         FastJoints(1e-3), ThreadsNotBounded("OPENBLAS_NUM_THREADS"), MovedByAssembly({"hip": (0.5, 0.4)}),
+        BeyondLimits({"hip": (40.0, -1.0, 1.0)}),
     )  # fmt: skip
     for error in (UnknownName("link", "hand", ["foot"]), InvalidValue("tau", [1.0], "two"), cs_error(), *warnings):
         other = pickle.loads(pickle.dumps(error))

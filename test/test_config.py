@@ -13,7 +13,14 @@ from test_objects import DOOR
 
 from constrained_sim import PointAnchor, PointContact, load_config
 from constrained_sim.config import read_config
-from constrained_sim.exceptions import ConfigError, ConstrainedSimError, InvalidValue, MovedByAssembly, UnknownName
+from constrained_sim.exceptions import (
+    BeyondLimits,
+    ConfigError,
+    ConstrainedSimError,
+    InvalidValue,
+    MovedByAssembly,
+    UnknownName,
+)
 from constrained_sim.package_paths import resolve_path
 from constrained_sim.parameter_file import load_parameters
 
@@ -213,6 +220,20 @@ def test_positions_that_assembly_moves_are_told():
     with pytest.warns(MovedByAssembly, match="first at 0.5, given 0.25, second at 0.5, given 0.75"):
         sim = read_config(values).simulator()
     assert sim.largest_violation()[0] < 1e-9
+
+
+def test_positions_beyond_limits_are_told():
+    """As of degrees; the simulation goes on. Rounded digits at a limit are within it."""
+    rod = joint("turn", "revolute", "base", "rod", more='<limit lower="-2.5" upper="2.5" effort="1" velocity="1"/>')
+    values = {"robot": {"urdf": urdf('<link name="base"/>', link_of("rod", 1.0), rod)}}
+    values["initial"] = {"positions": {"turn": 2.5000001}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_config(values).simulator()
+    values["initial"]["positions"]["turn"] = 40.0
+    with pytest.warns(BeyondLimits, match="turn at 40, limits -2.5 to 2.5 .*degrees") as caught:
+        assert read_config(values).simulator().state.q == [40.0]
+    assert caught[0].message.positions == {"turn": (40.0, -2.5, 2.5)}
 
 
 @pytest.mark.parametrize(

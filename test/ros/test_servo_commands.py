@@ -147,3 +147,14 @@ def test_the_node_follows_as_the_core_does(stepped):
     assert dict(zip(status.actuated_joints, status.command_modes, strict=True)) == {"hip": "position", "knee": "effort"}
     stepped.command(["hip"], [0.5])
     stepped.wait_for(lambda: stepped.step()[0].effort[1] == 0.5, "effect of an effort")
+
+
+def test_commanded_positions_beyond_limits_are_told_now_and_then(stepped):
+    """As of degrees: once within seconds, whatever is sent again; the command is followed."""
+
+    def told():
+        stepped.client.publish("/joint_commands", JointState(name=["hip"], position=[40.0]))
+        stepped.step()
+        return stepped.process.stderr.count("hip at 40, limits ")
+
+    assert stepped.wait_for(told, "warning of a position beyond its limits") == told() == 1
