@@ -108,6 +108,14 @@ def read_description(path: str, floating_base: bool | None = None) -> Descriptio
     return Description(kind, read(file, floating_base=True), feet)
 
 
+def guessed_base(description: Description, floating_base: bool | None) -> str:
+    """Return what is to be said of a base that nobody has decided on; empty: `floating_base`, or an MJCF, says it."""
+    if floating_base is not None or description.format == "mjcf":
+        return ""
+    base, other = ("floating", "fixed") if description.robot.floating_base else ("fixed", "floating")
+    return f"base: {base} (guessed; --{other}-base)"
+
+
 def plan_for(
     description: Description,
     feet: Sequence[str] = (),

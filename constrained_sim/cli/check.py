@@ -4,7 +4,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from constrained_sim.cli.texts import Json, write_json
+from constrained_sim.cli.texts import Json, say, write_json
 
 
 def check_command(
@@ -27,7 +27,10 @@ def check_command(
 
         $ constrained_sim check my_robot.sdf --fixed-base --dt 0.002 --json
     """
-    from constrained_sim.bringup.plan import read_description
+    from constrained_sim.bringup.plan import guessed_base, read_description
 
-    summary = read_description(robot, floating_base).robot.summary(dt)
+    description = read_description(robot, floating_base)
+    if (note := guessed_base(description, floating_base)) and not as_json:
+        say(note)
+    summary = description.robot.summary(dt)
     write_json(summary.as_dict()) if as_json else print(summary)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from constrained_sim.cli.texts import Json, write_json
+from constrained_sim.cli.texts import Json, say, write_json
 
 if TYPE_CHECKING:
     from constrained_sim.bringup.plan import Plan
@@ -51,7 +51,7 @@ def new_command(
         $ constrained_sim run my_robot.yaml --controller my_robot_controller.py:efforts --duration 2
     """
     from constrained_sim.bringup.files import target_files, write_files
-    from constrained_sim.bringup.plan import plan_for, read_description
+    from constrained_sim.bringup.plan import guessed_base, plan_for, read_description
 
     name = name or re.sub(r"\W", "_", Path(robot).name.split(".")[0])
     asks = not as_json and (sys.stdin.isatty() if ask is None else ask)
@@ -63,6 +63,8 @@ def new_command(
         guess = description.robot.floating_base
         floating_base = typer.confirm("Is its base free to move, as that of a walking robot", default=guess)
         description = description if floating_base == guess else read_description(robot, floating_base)
+    if (note := guessed_base(description, floating_base)) and not as_json:
+        say(note)
     plan = plan_for(description, feet, dt, friction, frequency)
     files = write_files(plan, robot, name, folder)
     report = _report(plan, name, files)

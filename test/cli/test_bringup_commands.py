@@ -146,7 +146,7 @@ def test_what_hangs_on_a_ball_joint_alone_is_at_rest(cli, tmp_path):
         "</model>", "<joint name='j' type='ball'><parent>world</parent><child>b</child></joint></model>"
     )
     (tmp_path / "ball.sdf").write_text(hung)
-    cli("new", "ball.sdf")
+    assert "base: fixed (guessed; --floating-base)" in cli("new", "ball.sdf").err
     assert load_config(tmp_path / "ball.yaml").servo is None
     passes(tmp_path, "test_ball.py")
 
@@ -197,7 +197,10 @@ def test_bad_input_is_refused(cli, tmp_path, words, said):
 
 def test_check_shows_tables(cli):
     """Every table has its heading; the loops of a linkage are named."""
-    text = cli("check", "package://constrained_sim/urdf/four_bar.urdf").out
+    said = cli("check", "package://constrained_sim/urdf/four_bar.urdf")
+    assert "base: fixed (guessed; --floating-base)" in said.err
+    assert "guessed" not in cli("check", "package://constrained_sim/urdf/four_bar.urdf", "--fixed-base").err
+    text = said.out
     for heading in ("links", "joints", "loops", "collision geometry", "frames that can be contacts", "advice"):
         assert heading in text
 
