@@ -54,12 +54,14 @@ class Recovery:
         damage: what was wrong with it, a line each.
         is_whole: whether nothing but a record that was cut off at the end is missing.
         originals: where the files that were replaced are now; empty: they were complete, or deleted.
+        was_complete: whether nothing was missing, and nothing was changed.
     """
 
     count: int
     damage: tuple[str, ...]
     is_whole: bool
     originals: tuple[Path, ...] = ()
+    was_complete: bool = False
 
 
 def recover(directory: Path, delete_original: bool = False) -> Recovery:
@@ -89,7 +91,7 @@ def _recover(file: Path, delete_original: bool) -> Recovery:
     present = McapScanner(file)
     deque(present.records(), maxlen=0)
     if present.is_complete and not present.damage and _metadata_agrees(directory, file.name, present.count):
-        return Recovery(present.count, (), True)
+        return Recovery(present.count, (), True, was_complete=True)
     if not present.count:
         raise ConfigError(f"nothing in {str(file)!r} can be read: {_reason(present)}")
     source = McapScanner(file)
@@ -238,6 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in recovery.damage:
         print(f"recover: {line}", file=sys.stderr)
     kept = f"; the original is {recovery.originals[0]}" if recovery.originals else ""
+    whole = "; it was whole, and stays as it is" * recovery.was_complete
     lost = "" if recovery.is_whole else "; parts could not be read"
-    print(f"{options.bag}: {recovery.count} messages{lost}{kept}")
+    print(f"{options.bag}: {recovery.count} messages{lost}{kept}{whole}")
     return 0 if recovery.is_whole else DAMAGED
