@@ -1,6 +1,7 @@
 """Exact rigid-body simulation of robots under constraints and contact; this package runs without ROS."""
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -81,11 +82,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Load the simulator at the first use of a public name: who only wants messages waits for no library (PEP 562)."""
     if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     globals().update({public: getattr(importlib.import_module(f"{__name__}.public"), public) for public in __all__})
     return globals()[name]
 
 
 def __dir__() -> list[str]:
-    """Return the public names, loaded or not."""
-    return sorted({*globals(), *__all__})
+    """Return the public names, loaded or not, and those that every module has."""
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+import constrained_sim
 from constrained_sim import PointAnchor, Robot, constrained_acceleration, load_config
 from constrained_sim.contact_solvers import METHODS, ContactProblem, solve_contacts
 from constrained_sim.exceptions import MissingLibrary
@@ -173,3 +174,12 @@ def test_errors_are_explained_without_the_sources(tmp_path):
     command = [sys.executable, "-P", "-m", "constrained_sim", "why", "ContactNotSolved"]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert said.startswith("ContactNotSolved\n\n") and "contact forces" in said
+
+
+def test_the_package_shows_its_public_names_alone():
+    """And Python suggests them where a name is misspelled."""
+    names = [name for name in dir(constrained_sim) if not name.startswith("__")]
+    assert names == sorted(constrained_sim.__all__)
+    with pytest.raises(AttributeError) as error:
+        _ = constrained_sim.Simulatr
+    assert (error.value.name, error.value.obj) == ("Simulatr", constrained_sim)
