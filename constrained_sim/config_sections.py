@@ -111,9 +111,7 @@ class Section:
         for key in self._values:
             near = difflib.get_close_matches(str(key), self._known, 1)
             meant = f" ({near[0]}?)" if near else ""
-            raise ConfigError(
-                f"{self.where}: nobody reads the key {shown(key)}{meant}, allowed: {', '.join(self._known)}"
-            )
+            raise ConfigError(f"{self.where}: unknown key {shown(key)}{meant}, allowed: {', '.join(self._known)}")
 
 
 def _kind_of(hint: Any, default: Any) -> type:

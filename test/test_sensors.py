@@ -790,7 +790,7 @@ def test_configuration():
         ({"s": {"kind": "imu", "link": "arm"}}, {}, UnknownName, "unknown link 'arm'"),
         ({"s": {"kind": "imu"}}, {}, ConfigError, "the key 'link' is missing"),
         ({"s": {"link": "foot"}}, {}, ConfigError, "the key 'kind' is missing"),
-        ({"s": {"kind": "imu", "link": "foot", "force_noise": 1.0}}, {}, ConfigError, "nobody reads the key"),
+        ({"s": {"kind": "imu", "link": "foot", "force_noise": 1.0}}, {}, ConfigError, "unknown key"),
         ({"s": {"kind": "imu", "link": "foot", "rate": "x"}}, {}, ConfigError, "allowed: a number"),
         ({"s": {"kind": "imu", "link": "foot", "rate": 400.0}}, {}, InvalidValue, "divided by a whole number"),
         ({"s": {"kind": "imu", "link": "foot", "rate": 500.0}}, {"control_period": 0.005}, InvalidValue, "200 Hz"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Annotated
 
 import typer
 
@@ -20,7 +21,7 @@ from constrained_sim.cli.replay import replay_command
 from constrained_sim.cli.report import report_command
 from constrained_sim.cli.run import run_command
 from constrained_sim.cli.texts import EXIT_CODES, FAILED, SAID, say, say_once
-from constrained_sim.cli.version import version_command
+from constrained_sim.cli.version import installed_versions, version_command
 from constrained_sim.cli.view import view_command
 from constrained_sim.cli.why import why_command
 from constrained_sim.exceptions import ConstrainedSimError
@@ -34,6 +35,23 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"constrained_sim {installed_versions()['constrained_sim']}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version, and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
 app.command("run", epilog=EXIT_CODES)(run_command)
 app.command("check", epilog=EXIT_CODES)(check_command)
 app.command("new", epilog=EXIT_CODES)(new_command)

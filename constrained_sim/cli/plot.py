@@ -37,6 +37,7 @@ def plot_command(
     """
     from constrained_sim.cli.outputs import beside, check_picture
     from constrained_sim.cli.parameters import find_robot
+    from constrained_sim.exceptions import ConfigError
     from constrained_sim.plots.figures import KINDS, write_figures
     from constrained_sim.plots.reading import read
     from constrained_sim.testing.simulated_robot import read_parameters
@@ -45,6 +46,8 @@ def plot_command(
     check_picture("--output", pictures)
     if unknown := [name for name in kind or () if name not in KINDS]:
         raise wrong_use("--kind", f"got {unknown[0]!r}, allowed: {', '.join(KINDS)}")
+    if "friction_cones" in (kind or ()) and source.is_file() and not robot:
+        raise ConfigError("--kind friction_cones: a result does not tell of its contacts, allowed: with --robot")
     recording = read(source, read_parameters(find_robot(robot), {}) if robot else None)
     for note in recording.notes:
         say(note)

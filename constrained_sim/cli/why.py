@@ -1,6 +1,7 @@
 """`constrained_sim why`: the explanation of an error or a warning."""
 
 import re
+from difflib import get_close_matches
 from typing import Annotated
 
 import typer
@@ -22,9 +23,12 @@ def why_command(
     if not name:
         print("\n".join(texts))
         return
-    if name not in texts:
-        raise UnknownName("error or warning", name, texts)
-    print(f"{name}\n\n{texts[name]}")
+    by_lower = {known.lower(): known for known in texts}
+    found = by_lower.get(name.lower())
+    if found is None:
+        close = get_close_matches(name.lower(), by_lower)
+        raise UnknownName("error or warning", name, [by_lower[text] for text in close] or texts)
+    print(f"{found}\n\n{texts[found]}")
 
 
 def explanations() -> dict[str, str]:

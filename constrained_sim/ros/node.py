@@ -182,7 +182,7 @@ class SimulationNode(LifecycleNode):
         parameters = nested_parameters(self)
         if "robot" not in parameters:
             raise ConfigError(
-                f"no parameter robot has come: give its file as --ros-args --params-file FILE, where /**: or "
+                f"the parameter `robot` is not set: give its file as --ros-args --params-file FILE, where /**: or "
                 f"{self.get_fully_qualified_name()}: stands above ros__parameters"
             )
         check_group_names(self)

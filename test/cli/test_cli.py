@@ -138,6 +138,7 @@ def test_a_picture_of_a_result_says_whose_friction_it_shows(cli):
     words = "--kind", "friction_cones", "--output", "a.svg"
     assert "friction of its contacts: that of the parameter file" in cli("plot", "a.npz", "--robot", "leg", *words).err
     assert "friction" not in cli("plot", "bag", *words).err
+    assert "allowed: with --robot" in cli("plot", "a.npz", *words, code=1).err
 
 
 SCENE = """
@@ -446,6 +447,8 @@ def test_every_error_is_explained_where_its_message_says(cli):
     for name in listed:
         said, _, text = cli("why", name).out.partition("\n\n")
         assert said == name and len(text) > 60 and "#" not in text
+    assert cli("why", "contactnotsolved").out == cli("why", "ContactNotSolved").out
+    assert "allowed: ContactNotSolved" in cli("why", "ContactNotSolve", code=1).err
     refusal = cli("why", "Nonsense", code=1).err
     assert "'Nonsense'" in refusal and refusal.endswith("(constrained_sim why UnknownName)\n")
 
@@ -453,6 +456,7 @@ def test_every_error_is_explained_where_its_message_says(cli):
 def test_versions(program):
     """Those of what computes, of this process."""
     versions = json.loads(program("version", "--json"))
+    assert program("--version") == f"constrained_sim {versions['constrained_sim']}\n"
     assert versions["numpy"] == np.__version__
     assert versions["python"] == ".".join(map(str, sys.version_info[:3]))
     assert versions["constrained_sim"] == "0.1.0"

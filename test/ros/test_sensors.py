@@ -193,7 +193,7 @@ def test_readings_are_recorded(run_to_end):
     [
         ("link", "thigh", "unknown link 'thigh', allowed: "),
         ("rate", 300.0, "rate of sensor 'body': got 300.0, allowed: 0 (every control period), or 1000 Hz divided"),
-        ("colour", "red", "nobody reads the key 'colour'"),
+        ("colour", "red", "unknown key 'colour'"),
     ],
 )
 def test_what_is_refused(tmp_path, key, value, message):
