@@ -32,7 +32,7 @@ def recover_command(
         found = {"messages": recovery.count, "is_whole": recovery.is_whole, "damage": list(recovery.damage)}
         write_json({"bag": str(bag), **found, "originals": originals})
     else:
-        whole = "; it was whole, and stays as it is" * recovery.was_complete
+        whole = "; it was complete, and stays as it is" * recovery.was_complete
         print("; the original is ".join([f"{bag}: {recovery.count} messages", *originals]) + whole)
     if not recovery.is_whole:
         raise typer.Exit(DIFFERS)

@@ -240,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in recovery.damage:
         print(f"recover: {line}", file=sys.stderr)
     kept = f"; the original is {recovery.originals[0]}" if recovery.originals else ""
-    whole = "; it was whole, and stays as it is" * recovery.was_complete
+    whole = "; it was complete, and stays as it is" * recovery.was_complete
     lost = "" if recovery.is_whole else "; parts could not be read"
     print(f"{options.bag}: {recovery.count} messages{lost}{kept}{whole}")
     return 0 if recovery.is_whole else DAMAGED
