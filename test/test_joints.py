@@ -31,6 +31,7 @@ from constrained_sim import (
     inverse_dynamics,
     resolve_impact,
 )
+from constrained_sim.contact_solvers import METHODS
 from constrained_sim.exceptions import InvalidValue, ModelError, NotSupported, UnknownName, ViolatedConstraint
 
 MASS, BREAKAWAY = 2.0, 3.0
@@ -162,7 +163,7 @@ def coupled_legs_in_flight():
     )
 
 
-@pytest.mark.parametrize("contact_method", ["newton", "interior_point", "pivoting", "gauss_seidel", "admm"])
+@pytest.mark.parametrize("contact_method", METHODS)
 def test_dry_friction_has_nothing_to_do_in_free_fall(contact_method):
     """With a gear between joints that fall together, all impulses are rounding, and no scale of their own judges it."""
     robot = coupled_legs_in_flight()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from constrained_sim import (
     Robot,
     Simulator,
     constrained_acceleration,
+    constraint_system,
     solve_kkt,
 )
 from constrained_sim import integrators as schemes
@@ -133,6 +135,83 @@ def test_planar_loop_is_not_locked_by_rounding(turns: list, closure: FrameAnchor
 
 
 # -- rows that nearly depend on each other
+
+
+# -- Bennett's linkage: four hinges in space, one freedom, six rows of rank two wherever the loop is closed
+
+
+class Bennett:
+    """Three bodies on hinges; the fourth hinge is two points of its axis. ``tan(q0 / 2) tan(q1 / 2) = K, q2 = -q0``.
+
+    Source: Bennett, A new mechanism, 1903; K is ``sin((beta + alpha) / 2) / sin((beta - alpha) / 2)``, with the sign
+    and direction that the axes have here.
+    """
+
+    LENGTH, TWIST, OTHER_TWIST = 0.5, np.radians(40.0), np.radians(75.0)
+    OTHER_LENGTH = LENGTH * np.sin(OTHER_TWIST) / np.sin(TWIST)
+    K = np.sin((OTHER_TWIST + TWIST) / 2) / np.sin((OTHER_TWIST - TWIST) / 2)
+
+    def __init__(self) -> None:
+        a, b, alpha, beta = self.LENGTH, self.OTHER_LENGTH, self.TWIST, self.OTHER_TWIST
+        places = [(0.0, 0.0), (a, alpha), (b, beta)]
+        parts, parent = ['<link name="base"/>'], "base"
+        for i, (mass, (along, twist)) in enumerate(zip([1.0, 2.0, 1.5], places, strict=True)):
+            parts += [link(f"bar{i}", mass, (0.2, 0.05, -0.03), (0.01, 0.02, 0.02))]
+            parts += [hinge(f"q{i}", parent, f"bar{i}", (along, 0.0, 0.0), (0, 0, 1), f"{twist} 0 0")]
+            parent = f"bar{i}"
+        self.robot = Robot.from_urdf(urdf(*parts))
+        self.loop = [
+            PointAnchor("point", "bar2", (a, 0, 0), point_b=(-b, 0, 0)),
+            PointAnchor(
+                "axis", "bar2", (a, -np.sin(alpha), np.cos(alpha)), point_b=(-b, np.sin(beta), np.cos(beta))
+            ),
+        ]
+
+    def configuration(self, angle: float) -> Array:
+        return np.array([angle, 2.0 * np.arctan2(self.K, np.tan(angle / 2.0)), -angle])
+
+    def direction(self, angle: float) -> Array:
+        """Return the derivative of the configuration by the first angle."""
+        sine, cosine = np.sin(angle / 2.0), np.cos(angle / 2.0)
+        return np.array([1.0, -self.K / (sine**2 + (self.K * cosine) ** 2), -1.0])
+
+    def motion(self, duration: float, angle: float, speed: float) -> Array:
+        """Return the first angle and its speed, by the equation of motion of the one freedom."""
+
+        def field(_t: float, state: Array) -> list[float]:
+            x, w = state
+            s = self.direction(x)
+            turning = (self.direction(x + 1e-6) - self.direction(x - 1e-6)) / 2e-6
+            system = constraint_system(self.robot, self.configuration(x), s * w, [])
+            return [w, -(s @ (system.M @ turning * w**2 + system.h)) / (s @ system.M @ s)]
+
+        return np.asarray(solve_ivp(field, (0.0, duration), [angle, speed], rtol=1e-10, atol=1e-11).y[:, -1])
+
+
+@pytest.mark.parametrize(
+    ("options", "accuracy"),
+    [
+        ({"dt": 1e-3}, 4e-7),
+        ({"dt": 2.5e-4}, 3e-8),
+        ({"dt": 1e-3, "solver": "null_space"}, 4e-7),
+        ({"dt": 1e-3, "solver": "projected"}, 4e-7),
+        ({"dt": 1e-3, "stepper": "smooth", "integrator": "rk4"}, 1e-9),
+        ({"dt": 1e-2, "stepper": "event_driven"}, 1e-9),
+    ],
+    ids=str,
+)
+def test_bennett_is_not_locked_by_its_redundant_rows(options: dict[str, Any], accuracy: float) -> None:
+    """Off the closed loop rows are independent by the square of what is moved: they hold nothing all the same.
+
+    At an angle of 1.083 one of them vanishes, at 1 it is short. Forces are those of so slow a linkage.
+    """
+    bennett, angle, speed = Bennett(), 1.0, 2.0
+    start = {"q": bennett.configuration(angle), "v": bennett.direction(angle) * speed}
+    trajectory = Simulator(bennett.robot, bennett.loop, **start, **options).run(0.2)
+    x, w = bennett.motion(0.2, angle, speed)
+    np.testing.assert_allclose(trajectory.q[-1], bennett.configuration(x), atol=accuracy)
+    np.testing.assert_allclose(trajectory.v[-1], bennett.direction(x) * w, atol=10.0 * accuracy)
+    assert max(np.abs(lam).max() for lam in trajectory.multipliers.values()) < 50.0
 
 
 @pytest.mark.parametrize("gap", [1e-7, 1e-8, 1e-9, 1e-11])

@@ -182,6 +182,28 @@ def test_what_a_joint_that_closes_a_loop_cannot_have_is_told() -> None:
         assert all(any(f"<{word}>" in line for line in told) for word in words)
 
 
+@pytest.mark.parametrize(
+    ("kind", "axis", "second"),
+    [
+        ("revolute", "0 0 1", "0 0 0.7"),
+        ("revolute", "0.3 0.4 0.5", "0.21 0.28 0.35"),
+        ("prismatic", "0.3 0.4 0.5", "0 0.5 0"),
+        ("ball", "", "0 0 0"),
+    ],
+)
+def test_the_second_hinge_of_a_door_holds_nothing_more(kind: str, axis: str, second: str) -> None:
+    """A joint that closes a loop, all of whose directions the tree holds, is left out, and said to be."""
+    text = f"<xyz>{axis}</xyz>" if axis else ""
+    hinges = [
+        joint(name, "world", "door", text, kind, f"<pose>{place} 0 0 0</pose>")
+        for name, place in (("upper", "0 0 0"), ("lower", second))
+    ]
+    robot = Robot.from_sdf(sdf(link("door"), *hinges))
+    assert robot.constraints == ()
+    assert robot.nv == (3 if kind == "ball" else 1)
+    assert any("'lower'" in line and "other joints hold" in line for line in robot.ignored)
+
+
 # -- collision geometry
 
 

@@ -56,7 +56,8 @@ class ContactOptions(NamedTuple):
         pivots: pivots for each row: Lemke's method takes about one in practice.
         softest: first compliance, relative to the mean diagonal entry of the Delassus matrix: contacts hardly feel each
             other.
-        stiffest: last compliance, from which the rigid limit is extrapolated, which leaves its square.
+        stiff: compliance from which on the rigid limit is extrapolated, which leaves its square.
+        stiffest: last compliance: what it changes is far below what is acceptable.
         stiffer: how many times stiffer the next compliance is; its root where that leads too far.
         compliances: compliances that are tried at most.
         margin: part of friction with which nothing is about to slip.
@@ -100,9 +101,10 @@ class ContactOptions(NamedTuple):
     pivoting_rows: int = 100
     pivots: int = 50
     softest: float = 0.1
-    stiffest: float = 1e-6
+    stiff: float = 1e-6
+    stiffest: float = 1e-10
     stiffer: float = 10.0
-    compliances: int = 16
+    compliances: int = 24
     margin: float = 1e-6
     norm_damping: float = 0.1
     norm_steps: int = 60

@@ -19,6 +19,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.active_set_newton import newton
 from constrained_sim.contact_solvers.admm import admm
 from constrained_sim.contact_solvers.interior_point import interior_point
+from constrained_sim.contact_solvers.least_norm import with_least_norm
 from constrained_sim.contact_solvers.natural_map import error_of
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.pivoting import pivoting
@@ -27,7 +28,7 @@ from constrained_sim.contact_solvers.projected_gauss_seidel import projected_gau
 from constrained_sim.contact_solvers.scaled_problem import ScaledProblem, accuracy_of, impulse_scale, scaled_problem
 from constrained_sim.contact_solvers.status import classify
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
-from constrained_sim.contact_solvers.vanishing_compliance import choose_solution
+from constrained_sim.contact_solvers.vanishing_compliance import choose_solution, rigid_limit
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.linalg.products import matvec
 from constrained_sim.validation import Array, finite_array, lookup, number
@@ -39,21 +40,28 @@ and the iterations done. What a method cannot do it leaves as it is."""
 Quick = tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float]
 """Impulses (n,), status, which method gave them and iterations of all, relative residual, impulse scale [N s]."""
 
-NAMES = "stick", "newton", "interior_point", "pivoting", "gauss_seidel", "admm"
-BY_STICKING, NEWTON, INTERIOR_POINT, PIVOTING, GAUSS_SEIDEL, ADMM = range(len(NAMES))
+NAMES = "stick", "newton", "interior_point", "continuation", "pivoting", "gauss_seidel", "admm"
+BY_STICKING, NEWTON, INTERIOR_POINT, CONTINUATION, PIVOTING, GAUSS_SEIDEL, ADMM = range(len(NAMES))
 
-SCHEDULE = (NEWTON, 12), (INTERIOR_POINT, 50), (GAUSS_SEIDEL, 10000), (ADMM, 2000), (PIVOTING, 24)
+SCHEDULE = (
+    *((NEWTON, 12), (INTERIOR_POINT, 50), (CONTINUATION, OPTIONS.compliances)),
+    *((GAUSS_SEIDEL, 10000), (ADMM, 2000), (PIVOTING, 24)),
+)
 """Methods in turn, and how many iterations each may do.
 
 Newton's method solves nearly all. Where contacts are about to stick, slip or part it may go to and fro; the path of the
 interior-point method leads around that, in a time that does not vary much. It has no model of rolling friction and of
 known slip, and may end at a turn of its path, or early where rows depend on each other, as those of many joints at
-their stops. Gauss-Seidel and ADMM know no rank: they solve these, also with hundreds of contacts. Pivoting passes the
-turns, in a time that grows with the third power of the rows. The last three are tried where nothing is acceptable,
-pivoting of many rows where nothing is tolerable.
+their stops. Continuation follows the solutions of contacts whose compliance vanishes, however rows depend on each
+other, in walls of bricks too, unless its path turns. Gauss-Seidel and ADMM know no rank: they solve these, also with
+hundreds of contacts. Pivoting passes the turns, in a time that grows with the third power of the rows. All but the
+first two are tried where nothing is acceptable, pivoting of many rows where nothing is tolerable.
 """
 
-COMPILED = NEWTON, INTERIOR_POINT
+QUICK = NEWTON, INTERIOR_POINT
+"""What takes so little time that it is tried where what was found is acceptable, but not all that rounding allows."""
+
+COMPILED = NEWTON, INTERIOR_POINT, CONTINUATION
 """What :func:`solve_quick` can do."""
 
 
@@ -87,12 +95,16 @@ def solve_quick(G, b, laws, start, tolerance, newton_first, may_stick):
     wanted = accuracy_of(laws, problem.p, b, tolerance)
     r, error, how = begin_newton(problem, start), np.inf, (BY_STICKING, 0)
     for method, budget in SCHEDULE:
-        if error <= max(wanted, OPTIONS.sufficient * impulse_scale(laws, problem.p, b, r)):
+        magnitude = impulse_scale(laws, problem.p, b, r)
+        enough = OPTIONS.sufficient if method in QUICK else acceptable(tolerance, magnitude)
+        if error <= max(wanted, enough * magnitude):
             break
         if method == NEWTON:
             other, left, done = newton(problem, r, wanted, budget)
         elif method == INTERIOR_POINT:
             other, left, done = interior_point(problem, r, wanted, budget)
+        elif method == CONTINUATION:
+            other, left, done = rigid_limit(problem, budget)
         else:
             break
         how = (how[0], how[1] + done)
@@ -131,7 +143,11 @@ def conclude(problem, r, error, how, tolerance):
     solved = error <= largest
     if solved:
         reached = max(accuracy_of(laws, p, b, 0.0), error)
-        r = choose_solution(problem, r, reached, min(max(OPTIONS.slack * reached, tolerance), largest))
+        most = min(max(OPTIONS.slack * reached, tolerance), largest)
+        if how[0] == CONTINUATION:
+            r = with_least_norm(problem, r, reached, most)
+        else:
+            r = choose_solution(problem, r, reached, most)
     u = G @ r + b
     status = classify(laws, p, u, r, OPTIONS.slack * OPTIONS.accuracy * magnitude)
     if not solved:
@@ -246,7 +262,7 @@ def _follow_schedule(problem: ContactProblem, method: ContactMethod, quick: Quic
         schedule = [entry for entry in schedule if entry[0] not in COMPILED]
     for which, budget in schedule:
         magnitude = float(impulse_scale(scaled.laws, scaled.p, scaled.b, impulse))
-        enough = OPTIONS.sufficient if which in COMPILED else acceptable(method.tolerance, magnitude)
+        enough = OPTIONS.sufficient if which in QUICK else acceptable(method.tolerance, magnitude)
         if which == PIVOTING and len(impulse) > OPTIONS.pivoting_rows:
             enough = OPTIONS.tolerable
         if error <= max(wanted, enough * magnitude):
@@ -279,6 +295,12 @@ def gauss_seidel(problem: ContactProblem, impulse: Array, tolerance: float, budg
     return best, least, done
 
 
+def continuation(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
+    """The limit of vanishing compliance, from contacts that do not feel each other: `impulse` is of no use."""
+    limit, error, tried = rigid_limit(problem.scaled, budget)
+    return limit, float(error), int(tried)
+
+
 def _compiled(method: Callable[[ScaledProblem, Array, float, int], tuple[Array, float, int]]) -> Method:
     """Return a method that a kernel is."""
     return lambda problem, impulse, tolerance, budget: method(problem.scaled, impulse, tolerance, budget)
@@ -287,6 +309,7 @@ def _compiled(method: Callable[[ScaledProblem, Array, float, int], tuple[Array, 
 METHODS: dict[str, Method] = {
     "newton": _compiled(newton),
     "interior_point": _compiled(interior_point),
+    "continuation": continuation,
     "pivoting": pivoting,
     "gauss_seidel": gauss_seidel,
     "admm": admm,

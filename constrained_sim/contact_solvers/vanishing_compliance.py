@@ -60,7 +60,7 @@ def choose_solution(problem, r, error, most):
         x = with_least_norm(problem, r, error, most)
         if _is_inside(friction, x):
             return x
-    limit, left = rigid_limit(problem)
+    limit, left, _ = rigid_limit(problem, OPTIONS.compliances)
     if left <= OPTIONS.sufficient * impulse_scale(laws, p, b, limit):
         r, error = limit, max(left, accuracy_of(laws, p, b, 0.0))
         most = max(most, OPTIONS.slack * error)
@@ -68,31 +68,39 @@ def choose_solution(problem, r, error, most):
 
 
 @kernel
-def rigid_limit(problem):
-    """Return the solution (n,) to which those of vanishing compliance lead, and its error [N s].
+def rigid_limit(problem, compliances):
+    """Return the solution (n,) to which those of vanishing compliance lead, its error [N s], and compliances tried.
 
-    Where they lead to none, that is infinite. An impulse in a row of a moment counts as a force at the distance of its
-    coefficient [m], so that all rows have one unit, and a contact turns as compliantly as a patch of this radius.
+    Where they lead to none within so many `compliances`, the error is infinite. An impulse in a row of a moment counts
+    as a force at the distance of its coefficient [m], so that all rows have one unit, and a contact turns as
+    compliantly as a patch of this radius.
     """
     G, b, laws, _ = problem
     lengths, rolling = lengths_of(laws.rolling, b.shape[0])
     laws = ContactLaws(laws.friction, laws.slip, laws.lower, laws.upper, rolling)
-    limit, left = _limit_of_forces(scaled_problem(G * lengths * lengths.reshape((-1, 1)), b * lengths, laws))
+    same_unit = scaled_problem(G * lengths * lengths.reshape((-1, 1)), b * lengths, laws)
+    limit, left, tried = _limit_of_forces(same_unit, compliances)
     limit = limit * lengths
-    return limit, error_of(problem, limit) if np.isfinite(left) else left
+    return limit, error_of(problem, limit) if np.isfinite(left) else left, tried
 
 
 @kernel
-def _limit_of_forces(problem):
-    """Return the same of a problem whose rows all have one unit."""
-    G, b, laws, p = problem
+def _limit_of_forces(problem, compliances):
+    """Return the same of a problem whose rows all have one unit.
+
+    From :attr:`stiff` compliances on each may lead to the limit. Where rows nearly depend on each other, only one that
+    is small against what they differ by does; the solution of one that is next to nothing is that of rigid contacts.
+    """
+    G, b, laws, _ = problem
     n = b.shape[0]
     unit, L = np.trace(G) / n, range_factor(G)
     r = secant = np.zeros(n)
+    limit, left = r, np.inf
     softer, step = OPTIONS.softest * OPTIONS.stiffer, OPTIONS.stiffer
-    for _ in range(OPTIONS.compliances):
-        last = softer < 2.0 * step * OPTIONS.stiffest
-        compliance = OPTIONS.stiffest if last else softer / step
+    for tried in range(compliances):
+        compliance = softer / step
+        if OPTIONS.stiff < softer and compliance < 2.0 * OPTIONS.stiff:
+            compliance = OPTIONS.stiff
         factor = DelassusFactor(L, compliance * unit)
         compliant = scaled_problem(G + factor.compliance * np.eye(n), b, laws)
         tolerance = accuracy_of(laws, compliant.p, b, 0.0)
@@ -101,17 +109,28 @@ def _limit_of_forces(problem):
         if not error <= OPTIONS.sufficient * impulse_scale(laws, compliant.p, b, found):
             step = np.sqrt(step)
             continue
-        r, secant = found, (found - r) / (compliance - softer)
-        if last:
-            limit, error = r - compliance * secant, np.inf
-            # The factor of the last compliance leaves alone what rounding would move where rows depend on each other.
-            # Once more: on the way across a kink a step may lead farther, and from where that ended it may not.
-            wanted = accuracy_of(laws, p, b, 0.0)
-            for _ in range(2):
-                limit, error, _ = factored_newton(problem, factor, limit, wanted, OPTIONS.newton_steps)
-            return limit, error
-        softer = compliance
-    return r, np.inf
+        r, secant, softer = found, (found - r) / (compliance - softer), compliance
+        if compliance <= OPTIONS.stiff:
+            found, error, is_enough = _without_compliance(problem, factor, r - compliance * secant)
+            if error < left:
+                limit, left = found, error
+            if is_enough or compliance <= OPTIONS.stiffest:
+                return limit, left, tried + 1
+    return limit, left, compliances
+
+
+@kernel
+def _without_compliance(problem, factor, start):
+    """Return where Newton's method leads from a `start` (n,) near the limit, its error, and whether that is enough.
+
+    The `factor` of the last compliance leaves alone what rounding would move where rows depend on each other.
+    """
+    _, b, laws, p = problem
+    limit, error, wanted = start, np.inf, accuracy_of(laws, p, b, 0.0)
+    # Once more: on the way across a kink a step may lead farther, and from where that ended it may not.
+    for _ in range(2):
+        limit, error, _ = factored_newton(problem, factor, limit, wanted, OPTIONS.newton_steps)
+    return limit, error, error <= OPTIONS.sufficient * impulse_scale(laws, p, b, limit)
 
 
 @kernel

@@ -18,6 +18,7 @@ from constrained_sim.dynamics.kinematics import turning_rows
 from constrained_sim.dynamics.springs import spring_energy
 from constrained_sim.dynamics.tree_dynamics import bias_forces, find_bodies, inertia, potential_energy
 from constrained_sim.dynamics.tree_kinematics import find_axes, move, place, shift_base_to_com
+from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.linalg.products import vecdot
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import held_rows
@@ -135,11 +136,12 @@ def stored_energy(model, pose, q):
 
 
 @kernel(stage=True, spliced=True)
-def step_back(model, pose, state, rows):
+def step_back(model, before, pose, state, rows):
     """Return the smallest tangent step (nv,) that takes the drift out of a `state`, to first order.
 
     Args:
         model: see :func:`~constrained_sim.steppers.substep.advance`.
+        before: (m, nv) bilateral rows where the step began.
         pose: of the state.
         state: the state; its bilateral rows, and
         rows: (n,) those of contacts and limits, whose drift is to vanish: gaps in rows that open, 0 in others.
@@ -147,7 +149,8 @@ def step_back(model, pose, state, rows):
     tree, contacts, gaps = borrowed(model.robot).tree, borrowed(model.contacts), np.zeros(state.s.shape[0])
     gaps[contacts.normals] = state.gaps
     if state.phi.shape[0]:
-        every, drift = np.concatenate((state.J_bilateral, state.J[rows])), np.concatenate((state.phi, gaps[rows]))
+        bilateral, phi = keep_dependence(state.M, tree.rows, before, state.J_bilateral, state.phi)
+        every, drift = np.concatenate((bilateral, state.J[rows])), np.concatenate((phi, gaps[rows]))
         return smallest_motion(state.M, tree.rows, every, drift)
     if contacts.shares:
         basis = reduce_contact_rows(rows, contacts.features.bodies, state.axes, state.points)
@@ -156,7 +159,7 @@ def step_back(model, pose, state, rows):
 
 
 @kernel(stage=True)
-def hold(model, target, held, status, pose, end):
+def hold(model, target, held, status, pose, begin, end):
     """Move the configuration at the `end` of a step back onto bilateral rows, and contacts and limits that are `held`.
 
     Where rows nearly depend on each other, what is a hundredth of a micrometre at one of them may take a large motion,
@@ -169,7 +172,8 @@ def hold(model, target, held, status, pose, end):
         held: contacts and limits that are active or have sunk, ascending.
         status: of all contacts and limits.
         pose: at the end; changes, as far as :func:`evaluate_rows` knows it.
-        end: the state there; the configuration changes, and what :func:`evaluate_rows` fills in.
+        begin: the state at the beginning.
+        end: the state at the end; the configuration changes, and what :func:`evaluate_rows` fills in.
 
     Returns:
         The potential energy [J] that this brings in.
@@ -177,7 +181,7 @@ def hold(model, target, held, status, pose, end):
     energy, drift = stored_energy(model, pose, end.q), largest_drift(end.phi, end.gaps, held)
     rows = held_rows(held, borrowed(model.contacts).normals, status)
     for _ in range(MOST_PROJECTIONS):
-        back, before = step_back(model, pose, end, rows), end.q.copy()
+        back, before = step_back(model, begin.J_bilateral, pose, end, rows), end.q.copy()
         if held.shape[0] and np.abs(back).max() > LEVER * drift:
             break
         configure(model, pose, before, 1.0, back, AS_IT_IS, end)

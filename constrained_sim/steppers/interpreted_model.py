@@ -10,6 +10,7 @@ from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRow
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
+from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem
 from constrained_sim.stabilization import Projection
@@ -121,12 +122,13 @@ class InterpretedSubstepModel(InterpretedModel):
         """Return the energy of gravity and springs [J]."""
         return potential_energy(self._robot, q)
 
-    def step_back(self, pose: Place, state: State, rows: npt.NDArray[np.int64]) -> Array:
+    def step_back(self, before: Array, pose: Place, state: State, rows: npt.NDArray[np.int64]) -> Array:
         """Return the smallest tangent step (nv,) that takes out drift, in the metric of the stabilization."""
-        system = RobotSystem(pose.dynamics, state.J_bilateral, self.bound.bilateral.members)
+        J, phi = keep_dependence(state.M, self.robot.parents, before, state.J_bilateral, state.phi)
+        system = RobotSystem(pose.dynamics, J, self.bound.bilateral.members)
         system.M = state.M  # of the configuration that all steps back begin at
         gaps = self.bound.contacts.along_normals(state.gaps)
-        return self.stabilization.tangent_step(self.inputs.solver, system, state.phi, state.J[rows], gaps[rows])
+        return self.stabilization.tangent_step(self.inputs.solver, system, phi, state.J[rows], gaps[rows])
 
     def solve_rows(self, settings: StepSettings, phase: int, problem: StepProblem, start: Array) -> RowSolution:
         """Solve for the velocity by the solver and contact method that are chosen."""

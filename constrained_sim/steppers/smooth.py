@@ -7,12 +7,12 @@ import numpy as np
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint
-from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics, difference
 from constrained_sim.energy import CONSTRAINTS, IMPACT_LOSSES, KINETIC, PROJECTION, TERMS
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
+from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
 from constrained_sim.steppers.known_forces import known_forces
@@ -46,7 +46,7 @@ class Smooth(Stepper):
         self, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver, method: ContactMethod
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        field, ahead = _Field(self, start.bound, efforts, wrenches, solver), None
+        field, ahead = _Field(self, start, efforts, wrenches, solver), None
         energy, jump = np.zeros(TERMS), self.forbidden_jump(start, solver, method)
         if jump is not None:
             start, energy[IMPACT_LOSSES] = start.with_velocity(jump.v_plus), jump.energy_lost
@@ -87,9 +87,9 @@ class _Field:
     motion: ConstrainedSolution
 
     def __init__(
-        self, stepper: Smooth, bound: ConstraintSet, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver
+        self, stepper: Smooth, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver
     ) -> None:
-        self._dynamics, self._bilateral = Dynamics(stepper.robot), bound.bilateral
+        self._dynamics, self._bilateral, self._start = Dynamics(stepper.robot), start.bound.bilateral, start
         self.efforts, self._wrenches, self._solver = efforts, wrenches, solver
         feedback = stepper.stabilization
         self._feedback = feedback if isinstance(feedback, Baumgarte) else None
@@ -108,5 +108,6 @@ class _Field:
         dynamics.update(q, v, t)
         forces = known_forces(dynamics, self.efforts, self._wrenches)
         J, _, b = acceleration_rows(self._bilateral, dynamics, self._feedback)
+        J, b = keep_dependence(dynamics.M, dynamics.robot.inertia_parents, self._start.J_bilateral, J, b)
         system, none = RobotSystem(dynamics, J, self._bilateral.members, added), ContactRows.none(len(v))
         return forces, J, solve_constrained_dynamics(self._solver, system, forces.sum(axis=0), b, none)

@@ -27,6 +27,7 @@ from constrained_sim.dynamics.momentum import (
 from constrained_sim.dynamics.springs import spring_effort
 from constrained_sim.energy import PROJECTION
 from constrained_sim.linalg.inertia_factor import solve_inertia
+from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.linalg.products import matvec, vecmat
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows, spread
@@ -143,14 +144,16 @@ def predict(model, settings, begin, v, forces, arguments, start, found):
     added = enter_loads(h, joints, arguments.efforts, v, (pull, work.bias, external), impulses)
     candidates = candidate_rows(model, h, begin, v, middle, soft, arguments.excluded)
     f, goal = with_impulses(matvec(middle.M, v), impulses), bilateral_goal(model, arguments.targets, begin, v, middle)
+    parents = borrowed(model.robot).parents
+    held, goal = keep_dependence(middle.M, parents, begin.J_bilateral, middle.J_bilateral, goal)
     start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
-    problem = StepProblem(middle.M, middle.J_bilateral, middle.axes, middle.points, added, f, goal, candidates)
+    problem = StepProblem(middle.M, held, middle.axes, middle.points, added, f, goal, candidates)
     solution = solve_rows(model, settings, PREDICTION, problem, start)
     is_near = not settings.corrects and solution.residual <= OPTIONS.tolerable  # enough for a step that is only tried
     if not (solution.solved or settings.goes_on or is_near):
         return solution, False
     work.x[:] = solution.x
-    enter_solution(h, joints, arguments.efforts, candidates, solution, middle.J_bilateral, found, impulses)
+    enter_solution(h, joints, arguments.efforts, candidates, solution, held, found, impulses)
     rows = solution.impulse[: candidates.rows.shape[0]]
     spread(candidates.chosen, contacts.normals, rows, solution.status, found.impulse, found.status)
     found.energy[:] = energy_of(v, solution.x, middle.M, impulses)
@@ -181,7 +184,7 @@ def arrive(model, settings, begin, coms, arguments, found, end):
     active, held = active_set(found.status, begin.gaps, end.gaps, arguments.excluded)
     if not largest_drift(end.phi, end.gaps, held) <= model.options.position_tolerance:
         evaluate_inertia(model, work.end_pose, end)
-        found.energy[PROJECTION] += hold(model, arguments.targets[1], held, found.status, work.end_pose, end)
+        found.energy[PROJECTION] += hold(model, arguments.targets[1], held, found.status, work.end_pose, begin, end)
     evaluate_inertia(model, work.end_pose, end)
     return active
 
@@ -260,10 +263,11 @@ def correct(model, settings, begin, total, last, active, found, end):
     sticks = np.searchsorted(active, contacts.friction.shape[0])
     predicted, s_begin = values_of(rows, friction_dofs, found, begin)
     free = total - vecmat(predicted, J) - vecmat(found.lam, end.J_bilateral)
-    goal = matvec(end.J_bilateral, end.v) - end.s_bilateral
+    goal, parents = matvec(end.J_bilateral, end.v) - end.s_bilateral, borrowed(model.robot).parents
+    held, goal = keep_dependence(end.M, parents, begin.J_bilateral, end.J_bilateral, goal)
     predict_midpoint_friction(s_begin, matvec(J, end.v), sticks, rows.moments, offset)
     gained, row_impulses, phase = h * matvec(J, last), predicted, CORRECTION
-    problem = StepProblem(end.M, end.J_bilateral, end.axes, end.points, np.empty(0), free, goal, rows)
+    problem = StepProblem(end.M, held, end.axes, end.points, np.empty(0), free, goal, rows)
     for turns in range(2):
         solution = solve_rows(model, settings, phase, problem, row_impulses)
         if not (solution.solved or settings.goes_on):

@@ -31,8 +31,8 @@ def test_foot_stays_above_the_ground(bag, mechanics):
 
 
 HOPS = [("hopping", np.min), ("hopping_in_real_time", np.median)]
-"""Runs, and what of their hops is judged: commands of a real-time run come late where the machine stalls, so that single
-hops are low there."""
+"""Runs, and what of their hops is judged: commands of a real-time run come late where the machine stalls, so that
+single hops are low there."""
 
 
 @pytest.mark.parametrize(("mode", "judged"), HOPS)

@@ -16,7 +16,7 @@ from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array
 
 PLANE = 1e-6
-"""Motion of a loop's ends in a direction, relative to the largest, that is rounding of the file."""
+"""Motion of a loop's ends in a direction, relative to the largest of its links, that is rounding of the file."""
 
 
 def anchors_of(joint: Joint, poses: Mapping[str, pin.SE3]) -> list[PointAnchor | FrameAnchor]:
@@ -38,29 +38,40 @@ def anchors_of(joint: Joint, poses: Mapping[str, pin.SE3]) -> list[PointAnchor |
     ]
 
 
-def without_planes(robot: Robot, anchor: PointAnchor | FrameAnchor) -> PointAnchor | FrameAnchor:
+def without_planes(robot: Robot, anchor: PointAnchor | FrameAnchor) -> PointAnchor | FrameAnchor | None:
     """Return `anchor` without the directions in which its frames cannot move apart, as out of the plane of a four-bar.
 
     The joints of the tree hold these directions already. Poses in files are rounded, so that a row for one would not be
-    redundant but contradict the motion. They are those in which nothing moves at several configurations.
+    redundant but contradict the motion. They are those in which nothing moves at several configurations. Where these
+    are all, as on the second hinge of a door, nothing is left: None.
     """
     if isinstance(anchor, FrameAnchor) and anchor.axes is None:
         return anchor
+    rows, largest = _motions(robot, anchor), 0.0
+    for link in (anchor.link_a, anchor.link_b):
+        if link != WORLD:
+            largest = max(largest, float(np.linalg.norm(_motions(robot, FrameAnchor("motion", link)), 2)))
+    if isinstance(anchor, PointAnchor):
+        held = _moving(rows, largest)
+        if len(held) == 3:
+            return anchor
+        return replace(anchor, normals=held) if len(held) else None
+    linear, angular = rows[:-3], rows[-3:]
+    axes = block_diag(_moving(linear, largest), _moving(angular, largest)) @ anchor.axes
+    return replace(anchor, axes=axes) if len(axes) else None
+
+
+def _motions(robot: Robot, anchor: PointAnchor | FrameAnchor) -> Array:
+    """Return the Jacobians of an anchor at several configurations side by side."""
     rng, dynamics = np.random.default_rng(0), Dynamics(robot)
     moves = []
     for _ in range(8):
         dynamics.update_kinematics(pin.integrate(robot.model, robot.neutral(), rng.uniform(-0.5, 0.5, robot.nv)))
         moves.append(anchor.bind(robot, robot.neutral()).jacobian(dynamics))
-    rows = np.hstack(moves)
-    largest = float(np.linalg.norm(rows, 2))
-    if isinstance(anchor, PointAnchor):
-        held = _moving(rows, largest)
-        return anchor if len(held) == 3 else replace(anchor, normals=held)
-    linear, angular = rows[:-3], rows[-3:]
-    return replace(anchor, axes=block_diag(_moving(linear, largest), _moving(angular, largest)) @ anchor.axes)
+    return np.hstack(moves)
 
 
 def _moving(rows: Array, largest: float) -> Array:
-    """Return the combinations of `rows` that are not zero, relative to the `largest` one."""
+    """Return the combinations of `rows` that are not zero, relative to the `largest` motion of a link."""
     directions, sizes, _ = np.linalg.svd(rows)
     return directions.T[sizes > PLANE * largest]

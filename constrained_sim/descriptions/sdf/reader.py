@@ -84,14 +84,9 @@ class _Builder:
             raise ModelError(f"joints in a circle without a root: {', '.join(lost)}")
         couplings = tuple(self._coupling(joint) for joint in tree if joint.mimic is not None)
         loops = [joint for joint in self.joints if first[joint.child] is not joint]
-        for joint in loops:
-            joint.report_unused(self._ignored)
-        robot = Robot(self.model, ())
-        anchors = (anchor for joint in loops for anchor in anchors_of(joint, self.poses))
-        constraints: tuple[Constraint, ...] = (*couplings, *(without_planes(robot, anchor) for anchor in anchors))
         return Description(
             self.model,
-            constraints,
+            (*couplings, *self._closing(loops)),
             floating_base,
             tuple(coupling.joint for coupling in couplings),
             self.springs,
@@ -101,6 +96,19 @@ class _Builder:
             ignored=self._ignored.lines(),
             free_poses=self._free_poses,
         )
+
+    def _closing(self, loops: list[Joint]) -> list[Constraint]:
+        """Return what holds the joints that close `loops`; of a joint that holds nothing more, it is reported."""
+        robot, closing = Robot(self.model, ()), list[Constraint]()
+        for joint in loops:
+            joint.report_unused(self._ignored)
+            anchors = (without_planes(robot, anchor) for anchor in anchors_of(joint, self.poses))
+            held = [anchor for anchor in anchors if anchor is not None]
+            if not held:
+                why = "other joints hold its links in all its directions"
+                self._ignored.report(f"left out: {where(joint.element)}, {why}")
+            closing += held
+        return closing
 
     def _add_root(self, link: str, floating_base: bool) -> None:
         if floating_base:
