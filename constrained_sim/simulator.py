@@ -134,8 +134,8 @@ class Simulator:
             integrator: a name in ``INTEGRATORS``; None: the stepper's own choice (midpoint; rk4 of ``smooth``).
             stabilization: how drift is removed; None: projection in the metric of the kinetic energy. Baumgarte's
                 feedback only with ``smooth`` and ``event_driven``.
-            contact_method: ``newton``, ``interior_point``, ``continuation``, ``pivoting``, ``gauss_seidel`` or ``admm``;
-                it comes first.
+            contact_method: ``newton``, ``interior_point``, ``continuation``, ``pivoting``, ``gauss_seidel`` or
+                ``admm``; it comes first.
             contact_tolerance: error of contact impulses that is good enough [N s]; 0: rounding.
             position_tolerance: [m, rad] by how much a constraint may be violated when it is added.
             command_delay: time from an effort's command to its effect [s], a multiple of dt; no effort before.

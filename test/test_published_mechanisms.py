@@ -162,9 +162,7 @@ class Bennett:
         self.robot = Robot.from_urdf(urdf(*parts))
         self.loop = [
             PointAnchor("point", "bar2", (a, 0, 0), point_b=(-b, 0, 0)),
-            PointAnchor(
-                "axis", "bar2", (a, -np.sin(alpha), np.cos(alpha)), point_b=(-b, np.sin(beta), np.cos(beta))
-            ),
+            PointAnchor("axis", "bar2", (a, -np.sin(alpha), np.cos(alpha)), point_b=(-b, np.sin(beta), np.cos(beta))),
         ]
 
     def configuration(self, angle: float) -> Array:

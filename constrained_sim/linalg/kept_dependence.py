@@ -62,4 +62,5 @@ def keep_dependence(M, parents, before, J, goal):
 @kernel
 def _weights(F, chosen, rank):
     """Return c (m, rank) with ``F = c F_I`` in the first columns, for the first `rank` of the rows `chosen`."""
-    return solve_upper(F[chosen[:rank]][:, :rank], F[:, :rank])
+    columns = np.ascontiguousarray(F[:, :rank])
+    return solve_upper(columns[chosen[:rank]], columns)
