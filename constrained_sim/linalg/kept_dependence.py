@@ -37,7 +37,7 @@ def keep_dependence(M, parents, before, J, goal):
     Returns:
         The rows and what they are to have; those without a remainder of their own are combinations of the others.
     """
-    if independent_factor(gram(J))[1]:
+    if not J.shape[0] or independent_factor(gram(J))[1]:
         return J, goal
     L = factor_inertia(M, parents)
     whitened = whiten(L, parents, J)
