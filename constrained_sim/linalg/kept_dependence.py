@@ -8,11 +8,7 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.linalg.cholesky import independent_factor, row_factor, solve_upper
 from constrained_sim.linalg.inertia_factor import factor_inertia, whiten
 from constrained_sim.linalg.products import gram, vecdot, vecmat
-from constrained_sim.linalg.rank import TINY
-
-APART = 4.0
-"""Remainder of a row that says nothing, in units of its change times the relative change of all rows: 0.4 at most in
-Bennett's linkage, some hundreds and more where rows are independent."""
+from constrained_sim.linalg.rank import OFF_CONSTRAINTS, TINY
 
 
 @kernel
@@ -47,7 +43,7 @@ def keep_dependence(M, parents, before, J, goal):
     while rank:
         last = chosen[rank - 1]
         difference = change[last] - vecmat(_weights(F, chosen, rank - 1)[last], change[chosen[: rank - 1]])
-        if F[last, rank - 1] > APART * turned * np.sqrt(vecdot(difference, difference)):
+        if F[last, rank - 1] > OFF_CONSTRAINTS * turned * np.sqrt(vecdot(difference, difference)):
             break
         rank -= 1
     if rank == chosen.shape[0]:

@@ -23,6 +23,10 @@ that is rounding.
 LARGE_PIVOT = 1e-6
 """Pivot, relative to the diagonal entry it began as, that rounding cannot have made, whatever came before it."""
 
+OFF_CONSTRAINTS = 4.0
+"""Remainder of a row that only the distance from the constraints leaves, in units of its change within a step times the
+relative change of all rows: 0.4 at most in Bennett's linkage, some hundreds and more where rows are independent."""
+
 DELASSUS_TOLERANCE = 1e-11
 """Entry of a Delassus matrix, relative to what it was before bilateral rows were held, below which it is rounding."""
 
