@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 
 from constrained_sim.exceptions import ConfigError
@@ -35,6 +36,14 @@ def share_folder() -> Path:
 def shipped_robots() -> dict[str, Path]:
     """Return the parameter files of the shipped robots, by name."""
     return {file.stem: file for file in sorted((share_folder() / "config").glob("*.yaml")) if _is_robot(file)}
+
+
+def no_robot(text: str) -> str:
+    """Return what is to be said of a `text` that is neither a parameter file nor the name of a shipped robot."""
+    robots = shipped_robots()
+    near = difflib.get_close_matches(text, robots, 1)
+    meant = f" ({near[0]}?)" if near else ""
+    return f"{text!r}{meant} is no parameter file, nor a robot of the package: {', '.join(robots)}"
 
 
 def _is_robot(file: Path) -> bool:

@@ -154,7 +154,7 @@ def read_distribution(where: str, content: Any) -> Distribution:
     Raises:
         ConfigError: something else.
         UnknownName: no such kind.
-        InvalidValue: numbers that are not allowed.
+        InvalidValue: numbers that are not allowed; the message begins with `where`.
     """
     if isinstance(content, Distribution):
         return content
@@ -165,12 +165,15 @@ def read_distribution(where: str, content: Any) -> Distribution:
     kind = lookup(f"distribution of {where}", name, DISTRIBUTIONS)
     if not isinstance(values, list | tuple):
         raise ConfigError(f"{where}.{name}: got {values!r}, allowed: a list")
-    if issubclass(kind, Choice):
-        return kind(tuple(values))
-    if len(values) != 2 and not (kind is Uniform and len(values) == 3):
+    is_choice = issubclass(kind, Choice)
+    if not is_choice and len(values) != 2 and not (kind is Uniform and len(values) == 3):
         allowed = "two numbers, or three with a step" if kind is Uniform else "two numbers"
         raise ConfigError(f"{where}.{name}: got {len(values)} values, allowed: {allowed}")
-    return kind(*(number(f"{where}.{name}", value) for value in values))
+    given = [tuple(values)] if is_choice else [number(f"{where}.{name}", value) for value in values]
+    try:
+        return kind(*given)
+    except InvalidValue as error:
+        raise InvalidValue(f"{where}: {error.what}", error.value, error.allowed) from error
 
 
 def _check_bounds(kind: str, lower: float, upper: float, least: float) -> None:

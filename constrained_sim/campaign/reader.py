@@ -18,7 +18,7 @@ from constrained_sim.config_sections import Section
 from constrained_sim.exceptions import ConfigError, shown
 from constrained_sim.package_paths import find_config
 from constrained_sim.parameter_file import load_parameters, read_yaml
-from constrained_sim.shipped import shipped_robots
+from constrained_sim.shipped import no_robot, shipped_robots
 from constrained_sim.validation import number
 
 
@@ -94,6 +94,8 @@ def _configuration(top: Section, folder: Path) -> tuple[str, dict[str, Any]]:
     elif isinstance(robot, str):
         shipped = shipped_robots()
         file = shipped.get(robot) or find_config(robot if robot.startswith("package://") else folder / robot).absolute()
+        if not file.exists():
+            raise ConfigError(f"study.robot: {no_robot(robot)}")
         name, nested = (robot if robot in shipped else ""), _copied(load_parameters(file))
         _make_paths_absolute(nested, file.parent)
     else:

@@ -108,6 +108,9 @@ class Study:
             instance(f"variation {name!r}", variation, Distribution, f"one of {', '.join(DISTRIBUTIONS)}")
         for name, push in self.pushes.items():
             instance(f"push {name!r}", push, Push, "a Push")
+            if push.at >= self.duration and f"pushes.{name}.at" not in self.variations:
+                allowed = f"an instant before the end of the runs, which last {self.duration:g} s"
+                raise InvalidValue(f"at of push {name!r}", push.at, allowed)
         self._check_measures()
         if self.uses_ros and self.noise:
             raise ConfigError("noise: got some with a command line, allowed: a controller without ROS, or sensors")
@@ -187,8 +190,7 @@ class Study:
         """Return what does a `run` again: a command line, or Python where the study was read from no file."""
         if self.file is None:
             return f"constrained_sim.campaign.do_run(study, {run})"
-        many = f" -n {self.runs}" if self.sampling == "latin_hypercube" else ""
-        return f"constrained_sim campaign replay {shlex.quote(str(self.file))} {run}{many}"
+        return f"constrained_sim campaign replay {shlex.quote(str(self.file))} {run} -n {self.runs}"
 
     @functools.cached_property
     def fingerprint(self) -> str:

@@ -78,29 +78,48 @@ class TableDirectory:
         """Make the directory, and return which runs are done already.
 
         Raises:
-            ConfigError: it is in use, cannot be written, or holds results: not wanted ones, or those of another study.
+            ConfigError: it is in use, cannot be written, or holds results: not wanted ones, those of another study, or
+                runs that the study does not have.
         """
-        about = self.path / ABOUT
         with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             self._take_lock()
-        if about.exists():
-            if not resume:
-                raise ConfigError(f"{str(self.path)!r} holds results already, allowed: --resume, or another directory")
-            if (found := read_about(self.path)["fingerprint"]) != self._study.fingerprint:
-                raise ConfigError(
-                    f"{str(self.path)!r} holds results of another study ({found}, this one is "
-                    f"{self._study.fingerprint}), allowed: the same study, or another directory"
-                )
-        self._write_about()
-        remove_unfinished(self.path)
+        if (self.path / ABOUT).exists():
+            self._check_results(resume)
         done = np.zeros(self._study.runs, dtype=np.bool_)
         for part in self.parts():
             runs = optional("pyarrow.parquet", "the table of a study").read_table(part, columns=["run"])["run"]
-            runs = runs.to_numpy()
-            done[runs[runs < self._study.runs]] = True
+            if (last := int(np.max(runs.to_numpy()))) >= len(done):
+                raise ConfigError(
+                    f"{str(self.path)!r} holds run {last} already, got a study of {len(done)} runs, allowed: "
+                    f"-n {last + 1} or more, or another directory"
+                )
+            done[runs.to_numpy()] = True
+        self._write_about()
+        remove_unfinished(self.path)
         self.written = int(done.sum())
         return done
+
+    def _check_results(self, resume: bool) -> None:
+        """Refuse results that are not wanted, or those of another study.
+
+        Raises:
+            ConfigError: they are.
+        """
+        where = f"{str(self.path)!r} holds results"
+        if not resume:
+            raise ConfigError(f"{where} already, allowed: --resume, or another directory")
+        found, study = read_about(self.path), self._study
+        if found["fingerprint"] == study.with_runs(found["runs"]).fingerprint != study.fingerprint:
+            raise ConfigError(
+                f"{where} of {found['runs']} runs, got a study of {study.runs} runs, whose values depend on how many "
+                f"there are (sampling: {study.sampling}), allowed: -n {found['runs']}, or another directory"
+            )
+        if found["fingerprint"] != study.fingerprint:
+            raise ConfigError(
+                f"{where} of another study ({found['fingerprint']}, this one is {study.fingerprint}), allowed: the "
+                "same study, or another directory"
+            )
 
     def parts(self) -> list[Path]:
         """Return the files of the table."""

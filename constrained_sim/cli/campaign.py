@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from constrained_sim.cli.texts import EXIT_CODES, FAILED, Json, say, write_json
+from constrained_sim.cli.texts import EXIT_CODES, FAILED, Json, say, write_json, wrong_use
 
 if TYPE_CHECKING:
     from constrained_sim.campaign.execution import Progress
@@ -65,7 +65,9 @@ def run_study_command(
     study: StudyFile,
     runs: RunCount = None,
     directory: Directory = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with what is done already.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with what is done already, up to as many runs as were begun, or -n.")
+    ] = False,
     scheduler: Annotated[
         str, typer.Option(help="Address of a Dask scheduler (default: a cluster of this machine).")
     ] = "",
@@ -89,7 +91,12 @@ def run_study_command(
     from constrained_sim.campaign.execution import run_study
     from constrained_sim.campaign.one_run import DONE
 
-    read, place = _study(study, runs), directory or default_directory(study)
+    place = directory or default_directory(study)
+    read = _study(study, _as_begun(place) if resume and runs is None else runs)
+    if runs is None and (told := _study(study, None).runs) != read.runs:
+        say(
+            f"the results in {str(place)!r} were begun as {read.runs} runs, the study says {told}: -n {told} does those"
+        )
     bar = _Bar(read.runs, quiet=as_json)
     try:
         with dask_cluster(scheduler, workers, dashboard) as cluster:
@@ -137,6 +144,8 @@ def replay_run_command(
     read = _study(study, runs)
     if runs is None:
         read = _as_it_was(read, directory or default_directory(study))
+    if run >= read.runs:
+        raise wrong_use("RUN", f"got {run}, allowed: 0 to {read.runs - 1}, the runs of the study; -n says of how many")
     files = (path and Path(str(path).replace("{run}", str(run))) for path in (output, plot, bag, film))
     outputs = checked_outputs(*files)
     outcome = do_run(read, run)
@@ -189,6 +198,13 @@ def _study(path: Path, runs: int | None) -> "Study":
 
     study = load_study(path)
     return study if runs is None else study.with_runs(runs)
+
+
+def _as_begun(directory: Path) -> int | None:
+    """Return as how many runs the results in a `directory` were begun; None where there are none."""
+    from constrained_sim.campaign.table import ABOUT, read_about
+
+    return int(read_about(directory)["runs"]) if (directory / ABOUT).is_file() else None
 
 
 def _as_it_was(study: "Study", directory: Path) -> "Study":

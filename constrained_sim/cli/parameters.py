@@ -10,7 +10,7 @@ from constrained_sim.cli.texts import wrong_use
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.package_paths import find_config
 from constrained_sim.parameter_file import read_value
-from constrained_sim.shipped import shipped_robots
+from constrained_sim.shipped import no_robot, shipped_robots
 
 
 def find_robot(text: str) -> Path:
@@ -19,10 +19,9 @@ def find_robot(text: str) -> Path:
     Raises:
         ConfigError: there is neither.
     """
-    robots = shipped_robots()
-    path = robots.get(text) or find_config(text).absolute()
+    path = shipped_robots().get(text) or find_config(text).absolute()
     if not path.is_file():
-        raise ConfigError(f"{text!r} is no parameter file, nor a robot of the package: {', '.join(robots)}")
+        raise ConfigError(no_robot(text))
     return path
 
 

@@ -83,6 +83,22 @@ def test_the_command_goes_on_with_what_is_done(file):
     assert cli("campaign", "report", file).strip() == str(file.with_name("leg_results") / "report.html")
 
 
+def test_another_number_of_runs_is_told_or_refused(file):
+    """Without one, the runs that were begun are done; what is done already is not left out; a run must be there."""
+    pytest.importorskip("distributed")
+    words = "campaign", file, "--workers", 1, "--json"
+    cli(*words, "-n", 2)
+    assert json.loads(cli(*words, "--resume"))["runs"] == 2
+    assert "holds run 1 already, got a study of 1 runs" in str(cli(*words, "-n", 1, "--resume", error=ConfigError))
+    assert json.loads(cli(*words, "-n", 3, "--resume"))["runs"] == 3
+    beyond = CliRunner().invoke(app, ["campaign", "replay", str(file), "3"])
+    assert beyond.exit_code == 2 and "got 3, allowed: 0 to 2" in beyond.output
+    file.write_text(yaml.safe_dump({**LEG, "sampling": "latin_hypercube"}))
+    elsewhere = (*words, "--directory", file.with_name("other"))
+    cli(*elsewhere, "-n", 2)
+    assert "of 2 runs, got a study of 3" in str(cli(*elsewhere, "-n", 3, "--resume", error=ConfigError))
+
+
 def test_a_command_that_is_killed_loses_little_and_leaves_nothing_behind(file):
     """Its runs' processes end with it; what was written is taken, and the rest is done, nothing twice."""
     pytest.importorskip("distributed")

@@ -88,6 +88,6 @@ def test_a_report_names_what_matters_and_what_to_replay(tmp_path):
     assert f"{interval.lower:.4g} to {interval.upper:.4g}" in text
     for run in results.worst(10):
         assert f"href='#again-{run}'" in text and f"id=again-{run}>" in text
-        assert html.escape(f"campaign replay '{file}' {run} --view") in text
+        assert html.escape(f"campaign replay '{file}' {run} -n 20 --view") in text
     assert "[0.1, 0, 1]" in text
     assert text.count("data:image/png") == 2

@@ -206,6 +206,10 @@ def test_lists_vary_as_a_whole():
         ({"keep": "some"}, "worst"),
         ({"runs": 0}, "runs of a study"),
         ({"robot": "no such"}, "no such"),
+        ({"robot": "legg"}, r"'legg' \(leg\?\) is no parameter file, .*: cassie, four_bar, leg, quadruped"),
+        ({"pushes": {"shove": {"link": "carriage", "at": 0.12}}}, "at of push 'shove': got 0.12, .* 0.12 s"),
+        ({"variations": {"noise.effort": {"uniform": [1.0, 0.0]}}}, r"study.variations.noise.effort: upper bound"),
+        ({"variations": {"noise.effort": {"choice": [1.0, "a"]}}}, r"study.variations.noise.effort: values of choice"),
         ({"pushes": {"shove": {"force": [1.0, 0.0, 0.0]}}}, "link"),
     ],
 )
@@ -244,7 +248,9 @@ def test_a_controller_that_does_not_exist_is_refused(controller, named, tmp_path
 
 def test_a_value_that_no_simulation_takes_is_a_row():
     """The others are done."""
-    results = leg_study(variations={"contacts.foot.friction": {"grid": [-1.0, 0.5]}}, duration=0.01, runs=2).run()
+    results = leg_study(
+        variations={"contacts.foot.friction": {"grid": [-1.0, 0.5]}}, pushes={}, duration=0.01, runs=2
+    ).run()
     assert results.column("status").tolist() == ["raised", "done"]
     assert "friction" in results.column("reason")[0]
 
