@@ -175,9 +175,11 @@ def report_command(
         $ constrained_sim campaign report leg_friction.yaml --output leg.html
     """
     from constrained_sim.campaign.results import Results
+    from constrained_sim.cli.outputs import check_output
 
     place = directory or default_directory(study)
     page = output or place / "report.html"
+    check_output("--output", page, (".html",))
     Results(_as_it_was(_study(study, None), place), place).report(page)
     print(page)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from constrained_sim.cli.texts import Json, say, write_json
+from constrained_sim.cli.texts import Json, positive, say, write_json
 
 
 def check_command(
@@ -15,7 +15,9 @@ def check_command(
         Optional[bool],
         typer.Option("--floating-base/--fixed-base", help="Whether the root is free (default: if it has legs)."),
     ] = None,
-    dt: Annotated[float, typer.Option(help="Step and control period [s] that the advice is for.")] = 0.001,
+    dt: Annotated[
+        float, typer.Option(help="Step and control period [s] that the advice is for.", callback=positive)
+    ] = 0.001,
     as_json: Json = False,
 ) -> None:
     """Show links, joints, loops, collision geometry and frames of a robot, what is not used, and advice.

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from constrained_sim.cli.texts import Json, write_json
+from constrained_sim.cli.texts import Json, finite, write_json
 from constrained_sim.cli.view import Robot
 
 
@@ -17,8 +17,10 @@ def film_command(
     height: Annotated[int, typer.Option(help="Pixels.", min=16, max=2160)] = 360,
     rate: Annotated[float, typer.Option(help="Pictures per second.", min=1.0, max=120.0)] = 25.0,
     speed: Annotated[float, typer.Option(help="Simulated seconds per second of the film.", min=1e-3, max=1e3)] = 1.0,
-    begin: Annotated[float, typer.Option(help="First instant, in seconds since the beginning.", min=0.0)] = 0.0,
-    duration: Annotated[float, typer.Option(help="Simulated seconds; 0: to the end.", min=0.0)] = 0.0,
+    begin: Annotated[
+        float, typer.Option(help="First instant, in seconds since the beginning.", min=0.0, callback=finite)
+    ] = 0.0,
+    duration: Annotated[float, typer.Option(help="Simulated seconds; 0: to the end.", min=0.0, callback=finite)] = 0.0,
     cones: Annotated[bool, typer.Option(help="Show friction cones.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -13,17 +13,41 @@ class Kind(StrEnum):
 
     robots = "robots"
     solvers = "solvers"
+    factorizations = "factorizations"
+    contact_methods = "contact_methods"
     steppers = "steppers"
     laws = "laws"
     constraints = "constraints"
     integrators = "integrators"
+    sensors = "sensors"
+
+
+CONTACT_METHODS = {
+    "newton": "Newton's method on the natural map: all digits in a few steps, of nearly all problems. The default.",
+    "interior_point": "An interior-point method: few iterations, however many rows depend on each other.",
+    "continuation": "Follows the solutions of contacts whose compliance vanishes, however rows depend on each other.",
+    "pivoting": "Lemke's method on pyramids inside the cones: in a time that grows with the third power of the rows.",
+    "gauss_seidel": "Projected Gauss-Seidel, contact by contact; Newton's method makes the last digits.",
+    "admm": "Pinocchio's alternating-direction method of multipliers; Newton's method makes the last digits.",
+}
+"""What is said about members of ``METHODS``."""
+
+FACTORIZATIONS = {
+    "lu": "LU with partial pivoting. The default.",
+    "qr_pivoting": "Householder QR with pivoted columns.",
+    "qr": "Householder QR.",
+    "ldlt": "L D L^T by Bunch and Kaufman, of the symmetric form.",
+}
+"""What is said about members of those of the solver ``direct``."""
 
 
 def list_command(
     kind: Annotated[Kind, typer.Argument(help="What to list.")],
     as_json: Json = False,
 ) -> None:
-    """List robots of the package with what their controllers do; or solvers, steppers, integrators, laws, constraints.
+    """List robots of the package with what their controllers do, or the members of another family.
+
+    Factorizations are those of the solver `direct`.
 
     Examples:
         $ constrained_sim list robots
@@ -50,6 +74,14 @@ def described(kind: Kind) -> dict[str, dict[str, Any]]:
             name: {"about": _comment(file), "controllers": list(CONTROLLERS[name].MODES), "file": str(file)}
             for name, file in shipped_robots().items()
         }
+    if kind is Kind.contact_methods:
+        from constrained_sim.contact_solvers import METHODS
+
+        return {name: {"about": CONTACT_METHODS.get(name, "")} for name in METHODS}
+    if kind is Kind.factorizations:
+        from constrained_sim.solvers.direct import FACTORIZATIONS as KNOWN
+
+        return {name: {"about": FACTORIZATIONS.get(name, "")} for name in KNOWN}
     import constrained_sim
 
     registry = getattr(constrained_sim, kind.value.upper())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from constrained_sim.cli.texts import Json, say, write_json
+from constrained_sim.cli.texts import Json, finite, positive, say, write_json
 
 if TYPE_CHECKING:
     from constrained_sim.bringup.plan import Plan
@@ -29,12 +29,16 @@ def new_command(
         list[str],
         typer.Option("--foot", metavar="LINK", help="Link or frame that touches the ground; may be repeated."),
     ] = [],  # noqa: B006 - typer reads it, nobody writes it
-    dt: Annotated[float, typer.Option(help="Step and control period [s].")] = 0.001,
+    dt: Annotated[float, typer.Option(help="Step and control period [s].", callback=positive)] = 0.001,
     friction: Annotated[
         Optional[float],
-        typer.Option(help="Coulomb coefficient of all contacts (default: that of their geometry, else 0.8)."),
+        typer.Option(
+            help="Coulomb coefficient of all contacts (default: that of their geometry, else 0.8).",
+            min=0.0,
+            callback=finite,
+        ),
     ] = None,
-    frequency: Annotated[float, typer.Option(help="Wanted of the joints' feedback [Hz].")] = 5.0,
+    frequency: Annotated[float, typer.Option(help="Wanted of the joints' feedback [Hz].", callback=positive)] = 5.0,
     ask: Annotated[
         Optional[bool], typer.Option("--ask/--no-ask", help="Ask for name and base (default: in a terminal).")
     ] = None,

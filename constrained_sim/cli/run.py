@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from constrained_sim.cli.texts import Json, say, say_once, write_json
+from constrained_sim.cli.texts import Json, finite, say, say_once, write_json
 
 if TYPE_CHECKING:
     from constrained_sim.config import Config
@@ -19,7 +19,7 @@ NODE_ONLY = ("duration", "record", "record_topics", "command_timeout")
 
 def run_command(
     robot: Annotated[str, typer.Argument(help="Parameter file (also package://NAME/PATH), or a robot of the package.")],
-    duration: Annotated[float, typer.Option(help="Simulated seconds.", min=0.0)] = 5.0,
+    duration: Annotated[float, typer.Option(help="Simulated seconds.", min=0.0, callback=finite)] = 5.0,
     controller: Annotated[
         str, typer.Option(help="What the robot's controller does, FILE.py:FUNCTION with efforts(t, q, v), or none.")
     ] = "none",

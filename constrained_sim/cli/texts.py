@@ -1,6 +1,7 @@
 """What all commands share: exit codes, and how they write to either stream."""
 
 import json
+import math
 import sys
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -41,6 +42,20 @@ def say_once(note: str | Warning) -> None:
 def wrong_use(option: str, text: str) -> typer.BadParameter:
     """Return what is to be raised where the command line gives an `option` what it does not take: exit code 2."""
     return typer.BadParameter(text, param_hint=option)
+
+
+def finite(value: float | None) -> float | None:
+    """Return the `value` of an option, where one is given, if it is a finite number; else it is wrong use."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"got {value}, allowed: a finite number")
+    return value
+
+
+def positive(value: float | None) -> float | None:
+    """Return the `value` of an option, where one is given, if it is finite and more than 0; else it is wrong use."""
+    if value is not None and not 0.0 < value < math.inf:
+        raise typer.BadParameter(f"got {value}, allowed: a finite number, more than 0")
+    return value
 
 
 def write_json(values: Mapping[str, Any]) -> None:

@@ -93,6 +93,8 @@ def test_another_number_of_runs_is_told_or_refused(file):
     assert json.loads(cli(*words, "-n", 3, "--resume"))["runs"] == 3
     beyond = CliRunner().invoke(app, ["campaign", "replay", str(file), "3"])
     assert beyond.exit_code == 2 and "got 3, allowed: 0 to 2" in beyond.output
+    wrong = CliRunner().invoke(app, ["campaign", "report", str(file), "--output", "a.pdf"])
+    assert wrong.exit_code == 2 and ".html" in wrong.output
     file.write_text(yaml.safe_dump({**LEG, "sampling": "latin_hypercube"}))
     elsewhere = (*words, "--directory", file.with_name("other"))
     cli(*elsewhere, "-n", 2)

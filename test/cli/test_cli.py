@@ -17,10 +17,12 @@ import numpy as np
 import pytest
 from test_objects import DOOR
 
-from constrained_sim import LAWS, SOLVERS, STEPPERS, Trajectory, load_config
+from constrained_sim import LAWS, SENSORS, SOLVERS, STEPPERS, Trajectory, load_config
+from constrained_sim.contact_solvers import METHODS
 from constrained_sim.controllers import LegController
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.shipped import shipped_robots
+from constrained_sim.solvers.direct import FACTORIZATIONS
 from constrained_sim.testing.simulated_robot import read_parameters
 
 ROOM = 1000
@@ -366,6 +368,7 @@ def test_a_function_of_the_user_controls(cli, tmp_path):
         (["run", "leg", "--set", "dt=1", "--set", "dt=2"], "twice"),
         (["run", "leg", "--set", "dt=["], "--set"),
         (["run", "leg", "--duration", "-1"], "duration"),
+        (["run", "leg", "--duration", "inf"], "duration"),
         (["run", "leg", "--output", "a.txt"], ".npz"),
         (["run", "leg", "--plot", "a.doc"], ".png"),
         (["plot", ".", "--output", "a.jpg"], ".svg"),
@@ -373,6 +376,13 @@ def test_a_function_of_the_user_controls(cli, tmp_path):
         (["report", ".", "--output", "a.pdf"], ".html"),
         (["film", ".", "a.doc"], ".mp4"),
         (["film", ".", "a.doc"], "for OUTPUT"),
+        (["film", ".", "a.gif", "--begin", "inf"], "--begin"),
+        (["check", "a.urdf", "--dt", 0], "--dt"),
+        (["check", "a.urdf", "--dt", "nan"], "more than 0"),
+        (["new", "a.urdf", "--dt", -1], "--dt"),
+        (["new", "a.urdf", "--friction", -1], "--friction"),
+        (["new", "a.urdf", "--friction", "nan"], "--friction"),
+        (["new", "a.urdf", "--frequency", 0], "--frequency"),
     ],
 )
 def test_wrong_use_is_code_2(cli, tmp_path, words, said):
@@ -434,7 +444,9 @@ def test_a_run_that_is_interrupted_says_how_far_it_came(tmp_path):
 
 def test_lists_are_the_registries(cli):
     """The names are those that parameter files take."""
-    for kind, registry in (("solvers", SOLVERS), ("steppers", STEPPERS), ("laws", LAWS), ("robots", shipped_robots())):
+    registries = {"solvers": SOLVERS, "steppers": STEPPERS, "laws": LAWS, "robots": shipped_robots()}
+    registries |= {"sensors": SENSORS, "contact_methods": METHODS, "factorizations": FACTORIZATIONS}
+    for kind, registry in registries.items():
         listed = json.loads(cli("list", kind, "--json").out)[kind]
         assert list(listed) == list(registry)
         assert all(entry["about"] for entry in listed.values())
