@@ -6,7 +6,7 @@ import itertools
 import os
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +14,13 @@ import numpy as np
 
 from constrained_sim.by_name import ByName
 from constrained_sim.energy import EnergyTerms
-from constrained_sim.exceptions import InvalidValue
+from constrained_sim.exceptions import InvalidValue, listed
 from constrained_sim.impact import Impact
 from constrained_sim.late_imports import call_late
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Run
 from constrained_sim.trajectory_file import read_arrays, write_arrays
+from constrained_sim.trajectory_table import write_table
 from constrained_sim.validation import Array, instance, items, path
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from constrained_sim.constraints import Constraint
     from constrained_sim.robot import Robot
     from constrained_sim.viewer.shown_page import ShownPage
+
+SUFFIX = ".npz"
+"""Of files."""
 
 TABLES = ("t", "q", "v", "tau")
 GROUPS = ("contact_forces", "multipliers", "energy", "contact_moments")
@@ -138,6 +142,33 @@ class Trajectory:
         span = f"{self.t[0]:g} to {self.t[-1]:g} s" if len(self.t) else "empty"
         rows = ", ".join(self.multipliers)
         return f"Trajectory({len(self.t)} steps, {span}, {len(self.impacts)} impacts, multipliers of [{rows}])"
+
+    def __getitem__(self, steps: slice) -> Trajectory:
+        """Return some steps that follow each other, as ``trajectory[10:20]``, with the impacts in them.
+
+        Those from an instant on are ``trajectory[numpy.searchsorted(trajectory.t, instant):]``.
+
+        Raises:
+            InvalidValue: no slice, or one that leaves steps out.
+        """
+        count, allowed = len(self.t), "a slice of steps that follow each other, as [10:20]"
+        if not isinstance(steps, slice):
+            raise InvalidValue("steps of a trajectory", steps, allowed)
+        try:
+            begin, end, step = steps.indices(count)
+        except TypeError as error:
+            raise InvalidValue("steps of a trajectory", steps, allowed) from error
+        if step != 1:
+            raise InvalidValue("steps of a trajectory", steps, allowed)
+        end = max(begin, end)
+        after = self.t[begin - 1] if begin > 0 else -np.inf
+        until = self.t[end - 1] if end < count else np.inf
+        inside = [impact for impact in self.impacts if end > begin and after < impact.t <= until]
+        tables = {name: getattr(self, name)[begin:end] for name in TABLES}
+        groups: dict[str, Any] = {
+            group: {name: values[begin:end] for name, values in getattr(self, group).items()} for group in GROUPS
+        }
+        return replace(self, **tables, **groups, impacts=tuple(inside))
 
     @property
     def early_impacts(self) -> int:
@@ -273,8 +304,13 @@ class Trajectory:
         """Write to an ``.npz`` file, whole or not at all: what is there already stays until all is written.
 
         Raises:
-            InvalidValue: a path at which no file can be written.
+            InvalidValue: a path that does not end in ``.npz``, or at which no file can be written.
         """
+        file = _path(path)
+        if Path(file).suffix != SUFFIX:
+            raise InvalidValue(
+                "path of a trajectory", file, f"one that ends in {SUFFIX}; to_csv writes a table of text"
+            )
         arrays = {name: getattr(self, name) for name in TABLES}
         for group in GROUPS:
             arrays |= {f"{group}/{name}": values for name, values in getattr(self, group).items()}
@@ -282,7 +318,27 @@ class Trajectory:
             arrays[f"impacts/{name}"] = np.array([getattr(impact, name) for impact in self.impacts], dtype=np.float64)
         impulses = _by_name([impact.impulses for impact in self.impacts])
         arrays |= {f"impulses/{name}": values for name, values in impulses.items()}
-        write_arrays(_path(path), arrays)
+        write_arrays(file, arrays)
+
+    def to_csv(self, path: str | os.PathLike[str], setup: Setup | None = None) -> None:
+        """Write the steps as a table of text, whole or not at all: a line of names with units, then one for each step.
+
+        Joints are called by their names where it is known what was simulated. Impacts are not in it.
+
+        Args:
+            path: that ends in .csv.
+            setup: what was simulated; None: as :attr:`setup`.
+
+        Raises:
+            InvalidValue: a path that does not end in .csv, or at which no file can be written, or another robot.
+        """
+        file = _path(path)
+        if Path(file).suffix != ".csv":
+            raise InvalidValue("path of a table", file, "one that ends in .csv")
+        known = self.setup if setup is None else instance("setup", setup, Setup, "an instance of Setup, or None")
+        if known is not None:
+            check_robot(self, known.robot)
+        write_table(file, self, None if known is None else known.robot)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:
@@ -315,10 +371,16 @@ def check_robot(trajectory: Trajectory, robot: Robot) -> None:
     Raises:
         InvalidValue: one of another size.
     """
-    sizes = ("configurations", trajectory.q, robot.nq), ("velocities", trajectory.v, robot.nv)
-    for what, table, size in (*sizes, ("efforts", trajectory.tau, robot.nu)):
-        if table.shape[1] != size:
-            raise InvalidValue("robot", robot, f"one whose {what} have {table.shape[1]} numbers")
+    held = trajectory.q.shape[1], trajectory.v.shape[1], trajectory.tau.shape[1]
+    if held != (robot.nq, robot.nv, robot.nu):
+        has = ", ".join(map(str, (robot.nq, robot.nv, robot.nu)))
+        rows = f", and of {listed(trajectory.multipliers)}" if trajectory.multipliers else ""
+        raise InvalidValue(
+            "robot",
+            robot,
+            f"one whose configurations have {held[0]} numbers, velocities {held[1]} and efforts {held[2]}: the run is "
+            f"of such a robot{rows}; this one has {has}",
+        )
 
 
 def _path(value: str | os.PathLike[str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.exceptions import InvalidValue, NonFiniteMotion, UnknownName
+from constrained_sim.exceptions import InvalidValue, NonFiniteMotion, UnknownName, shown
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
@@ -217,8 +217,9 @@ def items(what: str, value: Any, kind: type[Any], allowed: str) -> tuple[Any, ..
     if is_alone or isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidValue(what, value, f"a list of {allowed}")
     found = tuple(value)
-    for item in found:
-        instance(what, item, kind, f"a list of {allowed}")
+    for i, item in enumerate(found):
+        if not isinstance(item, kind):
+            raise InvalidValue(what, list(found), f"a list of {allowed}; entry {i} is {shown(item)}")
     return found
 
 

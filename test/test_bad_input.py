@@ -316,6 +316,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Trajectory.load": (cs.Trajectory.load, {"path": file}),
         "Trajectory.plot": (run.plot, {"path": file.with_name("run.png"), "kinds": ["energy"], "setup": run.setup}),
         "Trajectory.save": (run.save, {"path": file}),
+        "Trajectory.to_csv": (run.to_csv, {"path": file.with_name("run.csv"), "setup": run.setup}),
         "Trajectory.view": (Closed(run.view), {"setup": run.setup, "port": 8080}),
         "Wrench": (
             cs.Wrench,
@@ -566,6 +567,16 @@ def cs_error() -> ConstrainedSimError:
     except ConstrainedSimError as error:
         return error
     raise AssertionError
+
+
+def test_what_is_no_list_of_wrenches_is_shown_whole():
+    """A force in its place says what was given, and which entry is wrong."""
+    sim = cs.Simulator(leg(), q=Q)
+    with pytest.raises(InvalidValue, match=r"wrenches: got \[0, 0, 10\], .* of Wrench; entry 0 is 0"):
+        sim.step(TAU, [0, 0, 10])
+    with pytest.raises(InvalidValue, match=r"of Wrench; entry 1 is 'foot'"):
+        sim.step(TAU, [cs.Wrench("foot"), "foot"])
+    assert sim.steps == 0
 
 
 def test_messages_stay_short():

@@ -1,5 +1,6 @@
 """Files of recorded runs: only what save wrote is read, and nothing is lost by writing."""
 
+import csv
 import os
 import pickle
 import stat
@@ -8,9 +9,11 @@ import zipfile
 import numpy as np
 import pytest
 from mechanisms import leg, leg_config
+from test_objects import DOOR
 
-from constrained_sim import JointVelocity, Simulator, Trajectory
+from constrained_sim import JointVelocity, Robot, Simulator, Trajectory
 from constrained_sim.exceptions import InvalidValue, UnknownName
+from constrained_sim.trajectory import Setup
 
 
 @pytest.fixture
@@ -136,6 +139,95 @@ def test_where_nothing_can_be_written_is_refused_and_loses_nothing(tmp_path, run
         run.save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["run.npz"]
+
+
+@pytest.mark.parametrize("name", ["run", "run.txt", "run.npz.bak", "run.NPZ"])
+def test_a_file_of_another_kind_is_refused(tmp_path, run, name):
+    """Its name would not tell what it holds; commands take it for something else."""
+    with pytest.raises(InvalidValue, match=r"one that ends in \.npz"):
+        run.save(tmp_path / name)
+    with pytest.raises(InvalidValue, match=r"one that ends in \.csv"):
+        run.to_csv(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def read_csv(path):
+    """Return names and rows of a table of text."""
+    with path.open(newline="") as file:
+        names, *rows = csv.reader(file)
+    return names, np.array(rows, dtype=float)
+
+
+def test_a_table_of_text_names_every_number(tmp_path, run):
+    """With its unit, and all its digits; joints by number where nobody knows the robot."""
+    run.to_csv(tmp_path / "run.csv")
+    names, rows = read_csv(tmp_path / "run.csv")
+    assert names[:7] == ["t [s]", "q slider [m]", "q hip [rad]", "q knee [rad]", "v slider [m/s]", *names[5:7]]
+    assert names[7:9] == ["tau hip [N m]", "tau knee [N m]"]
+    table = dict(zip(names, rows.T, strict=True))
+    np.testing.assert_array_equal(table["t [s]"], run.t)
+    np.testing.assert_array_equal(table["v knee [rad/s]"], run.v[:, 2])
+    np.testing.assert_array_equal(table["force foot z [N]"], run.contact_forces["foot"][:, 2])
+    np.testing.assert_array_equal(table["multiplier foot.2 [N or N m]"], run.multipliers["foot"][:, 2])
+    np.testing.assert_array_equal(table["energy kinetic [J]"], run.energy["kinetic"])
+    run.save(tmp_path / "run.npz")
+    Trajectory.load(tmp_path / "run.npz").to_csv(tmp_path / "other.csv")
+    others, same = read_csv(tmp_path / "other.csv")
+    assert others[1] == "q.0 [rad or m]" and len(others) == len(names)
+    np.testing.assert_array_equal(same, rows)
+    with pytest.raises(InvalidValue, match="one whose configurations have 3 numbers"):
+        run.to_csv(tmp_path / "wrong.csv", Setup(Robot.from_urdf(DOOR)))
+
+
+def test_a_table_of_text_knows_all_joints(tmp_path):
+    """A free base and a continuous joint have several numbers each."""
+    wheel = (
+        '<robot name="cart"><link name="base"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<link name="wheel"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="axle" type="continuous"><parent link="base"/><child link="wheel"/></joint></robot>'
+    )
+    sim = Simulator(Robot.from_urdf(wheel, floating_base=True))
+    trajectory = sim.run(0.002)
+    trajectory.to_csv(tmp_path / "run.csv")
+    names, rows = read_csv(tmp_path / "run.csv")
+    base = sim.robot.joint_names[0]
+    assert names[1:10] == [
+        *(f"q {base} {axis} [m]" for axis in "xyz"),
+        *(f"q {base} q{axis} [1]" for axis in "xyzw"),
+        *("q axle cos [1]", "q axle sin [1]"),
+    ]
+    assert names[10:17] == [
+        *(f"v {base}.{i} [m/s]" for i in range(3)),
+        *(f"v {base}.{i} [rad/s]" for i in range(3, 6)),
+        "v axle [rad/s]",
+    ]
+    assert "tau axle [N m]" in names
+    np.testing.assert_array_equal(rows[:, 1:10], trajectory.q)
+
+
+def test_steps_that_follow_each_other_are_a_trajectory():
+    """With the impacts in them: parts make up the whole again."""
+    config = leg_config()
+    run = Simulator(leg(), config.constraints, q=config.q + np.array([0.01, 0, 0])).run(0.2)
+    assert run.impacts
+    at = int(np.searchsorted(run.t, run.impacts[0].t))
+    for middle in (0, 1, at, at + 1, len(run.t)):
+        parts = run[:middle], run[middle:]
+        assert [len(part.t) for part in parts] == [middle, len(run.t) - middle]
+        whole = Trajectory.joined(parts)
+        for name in ("t", "q", "v", "tau"):
+            np.testing.assert_array_equal(getattr(whole, name), getattr(run, name))
+        np.testing.assert_array_equal(whole.multipliers["foot"], run.multipliers["foot"])
+        assert whole.impacts == run.impacts
+    part = run[-3:]
+    assert part.setup is run.setup and part.energy["kinetic"].shape == (3,)
+    assert len(run[at : at + 1].impacts) >= 1
+    assert not run[:at].impacts
+    for wrong in (3, slice(None, None, 2), "q", slice("a", None), (1, 2)):
+        with pytest.raises(InvalidValue, match="steps of a trajectory"):
+            run[wrong]
 
 
 def test_a_saved_file_is_readable_as_any_other(tmp_path, run):

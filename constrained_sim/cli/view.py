@@ -60,6 +60,7 @@ def source_of(text: str, robot: str = "", controller: str = "none") -> "Source":
     from constrained_sim.cli.controllers import controller_of
     from constrained_sim.cli.parameters import find_robot
     from constrained_sim.exceptions import ConfigError
+    from constrained_sim.plots.reading import notes_on
     from constrained_sim.testing.simulated_robot import read_parameters
     from constrained_sim.trajectory import Setup, Trajectory
     from constrained_sim.viewer.bag_source import BagSource
@@ -73,7 +74,11 @@ def source_of(text: str, robot: str = "", controller: str = "none") -> "Source":
     if path.suffix == ".npz":
         if config is None:
             raise ConfigError(f"{text!r} does not tell which robot it is of, allowed: --robot PARAMETERS")
-        return TrajectorySource(Trajectory.load(path), Setup(config.robot, config.constraints, config.collisions))
+        trajectory, setup = Trajectory.load(path), Setup(config.robot, config.constraints, config.collisions)
+        shown = TrajectorySource(trajectory, setup)
+        for note in notes_on(trajectory, setup):
+            say(note)
+        return shown
     file = find_robot(text)
     config = read_parameters(file, {})
     return SimulatorSource(config.simulator(), controller_of(controller, file, config))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from constrained_sim.config import Config
+from constrained_sim.constraints import PointContact
 from constrained_sim.plots.from_bag import read_bag
 from constrained_sim.plots.from_trajectory import recording_of
 from constrained_sim.plots.recording import Recording
@@ -33,6 +34,11 @@ def read(source: Path, config: Config | None = None) -> Recording:
     if config is None:
         return recording_of(trajectory, None, source.stem)
     setup = Setup(config.robot, config.constraints, config.collisions)
-    recording = recording_of(trajectory, setup, source.stem)
-    has_friction = any((contact.friction > 0.0).any() for contact in recording.contacts.values())
-    return replace(recording, notes=(OTHER_FRICTION,)) if has_friction else recording
+    return replace(recording_of(trajectory, setup, source.stem), notes=notes_on(trajectory, setup))
+
+
+def notes_on(trajectory: Trajectory, setup: Setup) -> tuple[str, ...]:
+    """Return what is told of a result that is shown as one of a `setup` from elsewhere."""
+    declared = {c.name: c.coefficient for c in setup.constraints if isinstance(c, PointContact)}
+    has_friction = any(declared.get(name, 1.0) > 0.0 for name in trajectory.contact_forces)
+    return (OTHER_FRICTION,) if has_friction else ()

@@ -18,6 +18,7 @@ import pytest
 from test_objects import DOOR
 
 from constrained_sim import LAWS, SENSORS, SOLVERS, STEPPERS, Trajectory, load_config
+from constrained_sim.cli.view import source_of
 from constrained_sim.contact_solvers import METHODS
 from constrained_sim.controllers import LegController
 from constrained_sim.dynamics.dynamics import kinematics_at
@@ -134,13 +135,17 @@ def test_a_controller_is_chosen_by_the_robot_not_by_the_name_of_its_file(cli, tm
     assert "unknown controller of leg 'hop', allowed: none, FILE.py" in cli("run", "leg.yaml", *words, code=1).err
 
 
-def test_a_picture_of_a_result_says_whose_friction_it_shows(cli):
+def test_a_picture_of_a_result_says_whose_friction_it_shows(cli, capsys):
     """A result does not hold it; a recording does."""
     cli("run", "leg", "--duration", 0.1, "--set", "contacts.foot.friction=0.4", "--output", "a.npz", "--bag", "bag")
     words = "--kind", "friction_cones", "--output", "a.svg"
     assert "friction of its contacts: that of the parameter file" in cli("plot", "a.npz", "--robot", "leg", *words).err
     assert "friction" not in cli("plot", "bag", *words).err
     assert "allowed: with --robot" in cli("plot", "a.npz", *words, code=1).err
+    source_of("a.npz", "leg")
+    assert "friction of its contacts: that of the parameter file" in capsys.readouterr().err
+    source_of("bag")
+    assert "friction" not in capsys.readouterr().err
 
 
 SCENE = """
@@ -241,6 +246,7 @@ def test_another_robot_is_refused_in_one_line(cli, tmp_path, command):
         if (command, source) != ("report", "run.npz"):
             (error,) = cli(command, source, *words, "--robot", "quadruped", code=1).err.splitlines()
             assert error.startswith("constrained_sim: robot: got Robot('solo'") and allowed in error
+            assert source == "bag" or ("of foot" in error and "this one has 19, 18, 12" in error)
     assert set(tmp_path.iterdir()) == before
 
 
