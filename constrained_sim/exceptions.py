@@ -455,7 +455,7 @@ class NotFollowed(ConstrainedSimError):
 
 
 class ControllerFailed(ConstrainedSimError):
-    """A controller under test that ended by itself.
+    """A controller that ended by itself.
 
     Attributes:
         controller: what was started.
@@ -470,6 +470,11 @@ class ControllerFailed(ConstrainedSimError):
             f"its standard error{' ends:' if stderr else ' is empty'}\n{_tail(stderr)}".rstrip()
         )
         self.controller, self.how, self.stderr = controller, how, stderr
+
+    @classmethod
+    def by_exit(cls, controller: str, t: float, error: SystemExit) -> ControllerFailed:
+        """Return that `controller` called ``sys.exit`` in this process, at which simulated time `t` [s]."""
+        return cls(controller, f"called sys.exit({error.code!r})", t, error.code if isinstance(error.code, str) else "")
 
 
 class SimulationFailed(ConstrainedSimError):

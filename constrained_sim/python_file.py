@@ -21,6 +21,6 @@ def load_python_file(path: Path) -> ModuleType:
     module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"{str(path)!r} cannot be loaded: {type(error).__name__}: {error}") from error
     return module

@@ -87,7 +87,7 @@ def do_run(study: Study, run: int) -> Outcome:
             row.measures = {name: measure.of(finished) for name, measure in study.measures.items()}
     except MemoryError:
         row.status, row.reason, row.traceback = OUT_OF_MEMORY, memory_reason(study), traceback.format_exc()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         row.status, row.reason, row.traceback = RAISED, _one_line(error), traceback.format_exc()
     row.passed = row.status == DONE and study.condition.holds(row.measures)
     return outcome
@@ -142,5 +142,5 @@ def run_with_pushes(
     return Trajectory.joined(parts)
 
 
-def _one_line(error: Exception) -> str:
+def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -42,5 +42,5 @@ def _module(name: str, folder: Path) -> Any:
         sys.path.append(str(folder))
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError(f"module {name!r} cannot be loaded: {type(error).__name__}: {error}") from error

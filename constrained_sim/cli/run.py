@@ -45,6 +45,7 @@ def run_command(
     from constrained_sim.cli.controllers import controller_of
     from constrained_sim.cli.outputs import checked_outputs
     from constrained_sim.cli.parameters import find_robot, read_assignments
+    from constrained_sim.exceptions import ControllerFailed
     from constrained_sim.testing.simulated_robot import read_parameters
 
     file = find_robot(robot)
@@ -62,6 +63,8 @@ def run_command(
     except KeyboardInterrupt:
         say(f"interrupted at {sim.state.t:g} s of {duration:g} s{', nothing is written' if outputs else ''}")
         raise
+    except SystemExit as error:
+        raise ControllerFailed.by_exit(controller, sim.state.t, error) from error
     seconds = time.monotonic() - begin
     files = [path for write in outputs for path in write(trajectory, config)]
     summary = _summary(trajectory, config, seconds, file, files)

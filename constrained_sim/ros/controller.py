@@ -157,7 +157,7 @@ def _keep(kept: dict[int, T], stamp: int, new: T) -> None:
 
 
 def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | None = None) -> int:
-    """Run `law` in a node until SIGINT or SIGTERM; return 0, or 1 with one clear line if it cannot start."""
+    """Run `law` in a node until SIGINT or SIGTERM; return 0, or 1 with one clear line where it cannot go on."""
     arguments = list(sys.argv if args is None else args)
     check_command_line(
         arguments,
@@ -174,6 +174,9 @@ def main(name: str, law: type[ControlLaw], config: str, args: Sequence[str] | No
         node.run()
     except ConstrainedSimError as error:
         print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except SystemExit as error:
+        print(f"{name}: the control law {law.__qualname__} called sys.exit({error.code!r})", file=sys.stderr)
         return 1
     finally:
         finish()

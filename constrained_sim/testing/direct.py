@@ -52,6 +52,7 @@ class DirectRobot(SimulatedRobot):
         BACKGROUND.compile_here()  # the same test over DDS gives the same bits
         super().__init__(read_parameters(find_config(config).absolute(), parameters or {}))
         self._controller = controller
+        self._controller_name = getattr(controller, "__qualname__", repr(controller))
         self._world = World(self.config)
         self._start_ns = self._world.stamp
         self._impacts: list[ImpactRecord] = []

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from constrained_sim.config import Config, read_config
-from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
+from constrained_sim.exceptions import ConfigError, ControllerFailed, InvalidValue, UnknownName
 from constrained_sim.nanoseconds import control_steps, nanoseconds_of, seconds_of, whole_nanoseconds
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD
@@ -46,6 +46,7 @@ class SimulatedRobot(ABC):
         self._period_ns = control_steps(config.node.control_period, dt) * whole_nanoseconds("dt", dt)
         self.period = seconds_of(self._period_ns)
         self.history: list[Snapshot] = []
+        self._controller_name = "of the test"
 
     @property
     def now(self) -> Snapshot:
@@ -70,7 +71,10 @@ class SimulatedRobot(ABC):
         """
         if isinstance(periods, bool) or not isinstance(periods, int) or periods < 1:
             raise InvalidValue("periods", periods, "a whole number, at least 1")
-        self._advance(periods)
+        try:
+            self._advance(periods)
+        except SystemExit as error:
+            raise ControllerFailed.by_exit(self._controller_name, self.now.t, error) from error
         return self.now
 
     def run(self, seconds: float) -> list[Snapshot]:

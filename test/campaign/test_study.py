@@ -1,5 +1,6 @@
 """What varies from run to run, what is measured, and what is refused."""
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -244,6 +245,12 @@ def test_a_controller_that_does_not_exist_is_refused(controller, named, tmp_path
     with pytest.raises(ConstrainedSimError, match=named):
         leg_study(controller=controller).run(directory=tmp_path / "results")
     assert not (tmp_path / "results").exists()
+
+
+def test_a_controller_that_exits_is_a_row():
+    """With its reason, also where the run is done in this process."""
+    row = do_run(leg_study(controller=lambda t, q, v: sys.exit("no gains"), variations={}, pushes={}), 0).row
+    assert (row.status, row.reason) == ("raised", "SystemExit: no gains")
 
 
 def test_a_value_that_no_simulation_takes_is_a_row():

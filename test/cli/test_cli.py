@@ -365,6 +365,16 @@ def test_a_function_of_the_user_controls(cli, tmp_path):
     assert run.tau[0, 1] == pytest.approx(-1.2)
 
 
+def test_a_controller_that_exits_is_told(cli, tmp_path):
+    """The run is not taken for one that was done; a file that exits as it is loaded neither."""
+    (tmp_path / "law.py").write_text("import sys\ndef gone(t, q, v):\n    sys.exit(0)\n")
+    (tmp_path / "script.py").write_text("import sys\nsys.exit(0)\n")
+    words = "run", "leg", "--duration", 0.01, "--output", "a.npz", "--controller"
+    assert "the controller law.py:gone called sys.exit(0), at t = 0 s" in cli(*words, "law.py:gone", code=1).err
+    assert "'script.py' cannot be loaded: SystemExit: 0" in cli(*words, "script.py:f", code=1).err
+    assert not (tmp_path / "a.npz").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -296,6 +296,53 @@ def test_crash_of_a_node_is_raised_in_the_test(simulate_in_ros):
     assert not rclpy.ok()
 
 
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_node_that_exits_is_a_controller_that_failed(simulate_in_ros, at_once):
+    """A SystemExit would end the test run, or look like the end of the test."""
+
+    class Leaving(Node):
+        def __init__(self):
+            super().__init__("leaving")
+            self.create_subscription(JointState, "joint_states", self.answer, QoSProfile(depth=1))
+            if at_once:
+                sys.exit("no gains")
+
+        def answer(self, state):
+            sys.exit(3)
+
+    expected = r"Leaving called sys.exit\('no gains'\)" if at_once else r"Leaving called sys.exit\(3\), at t = 0"
+    with pytest.raises(ControllerFailed, match=expected):
+        simulate_in_ros(CONFIG, Leaving).run(0.01)
+
+
+def test_a_function_that_exits_is_a_controller_that_failed(simulate_directly, simulate_in_ros):
+    """With and without ROS."""
+
+    def leave(t, q, v):
+        sys.exit("no gains")
+
+    for simulate in (simulate_directly, simulate_in_ros):
+        with pytest.raises(ControllerFailed, match=r"leave called sys.exit\('no gains'\)"):
+            simulate(CONFIG, leave).run(0.01)
+
+
+def test_a_law_that_exits_ends_its_node_with_one_line():
+    """Of the package's nodes for laws, which a user's law may use."""
+    code = """
+        import sys
+        from constrained_sim.controllers import LegController
+        from constrained_sim.ros.controller import main
+
+        class Leaving(LegController):
+            def __init__(self, config, mode):
+                sys.exit(0)
+
+        sys.exit(main("leaving", Leaving, "leg.yaml", ["leaving"]))
+    """
+    done = subprocess.run([sys.executable, "-c", dedent(code)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "leaving: the control law Leaving called sys.exit(0)\n")
+
+
 def test_node_that_cannot_be_made_leaves_nothing(simulate_in_ros):
     class Failing(Node):
         def __init__(self):
@@ -331,7 +378,8 @@ def test_silent_controller_is_named(simulate_in_ros, tmp_path):
     robot = simulate_in_ros(CONFIG, command, timeout=4.0)
     expected = (
         r"(?s)no new state within 4 s: the simulation waits at t = 0 s .*controller\.py is running; "
-        r"its standard error is: no robot; publishers of joint_commands: none; subscribers of joint_states: none"
+        r"its standard error is: no robot; publishers of joint_commands: none; subscribers of joint_states: none; "
+        r"the simulator, which counts this test as one publisher and one subscriber too, wrote: "
     )
     with pytest.raises(NoAnswer, match=expected):
         robot.run(0.1)

@@ -104,9 +104,16 @@ class NodeController(RosController):
     """A node of a class of the user's, spun by the test's own thread while it waits."""
 
     def __init__(self, session: Session, make: NodeClass) -> None:
-        """Make the node, in rclpy's default context, which is the session's."""
+        """Make the node, in rclpy's default context, which is the session's.
+
+        Raises:
+            ControllerFailed: it calls ``sys.exit``.
+        """
         self.name = getattr(make, "__qualname__", repr(make))
-        self._client, self._node = session.client, make()
+        try:
+            self._client, self._node = session.client, make()
+        except SystemExit as error:
+            raise ControllerFailed.by_exit(self.name, 0.0, error) from error
         self._client.add_node(self._node)
 
     def close(self) -> None:

@@ -119,6 +119,7 @@ class RosRobot(SimulatedRobot):
             self.history = [self._reset({}, {})]
             if controller is not None:
                 self.controller = self._start(controller, is_node, is_command, folder)
+                self._controller_name = self.controller.name
                 started.callback(self.controller.close)
                 self.session.client.watchers.append(self.controller.attend)
             self._started = started.pop_all()
@@ -247,7 +248,8 @@ class RosRobot(SimulatedRobot):
         return (
             f"the simulation waits at t = {self._time():.9g} s for an answer; {self.controller.describe()}; "
             f"publishers of joint_commands: {publishers}; subscribers of joint_states: {subscribers}; "
-            f"the simulator wrote: {self.session.process.stderr.strip() or 'nothing'}"
+            "the simulator, which counts this test as one publisher and one subscriber too, wrote: "
+            f"{self.session.process.stderr.strip() or 'nothing'}"
         )
 
 
