@@ -14,9 +14,11 @@ The wrapping ``/**: ros__parameters:`` may be left out for use without ROS. Ever
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +103,9 @@ class Config:
         Raises:
             ConstrainedSimError: a value that the simulator refuses.
         """
-        if q is None and (beyond := self._beyond_limits()):
-            warn(BeyondLimits(beyond))
+        given = self.parameters.get("initial", {}).get("positions", {}) if q is None else {}
+        if (beyond := self.beyond_limits(given)) is not None:
+            warn(beyond)
         options = self.simulation
         stepper = options.stepper if like is None else like.stepper_name
         integrator = options.integrator or None if like is None else like.integrator_name
@@ -126,25 +129,32 @@ class Config:
         for constraint in self.constraints if constraints is None else constraints:
             if constraint.name not in own:
                 sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
-        if q is None:
-            given = self.parameters.get("initial", {}).get("positions", {})
-            warning = self.moved_by_assembly(given, sim.state.q)
-            if warning is not None:
-                warn(warning)
+        if (warning := self.moved_by_assembly(given, sim.state.q)) is not None:
+            warn(warning)
         return sim
 
-    def _beyond_limits(self) -> dict[str, tuple[float, float, float]]:
-        """Return initial positions in the file beyond the limits of their joints, and these limits [rad, m]."""
-        given, (lower, upper) = self.parameters.get("initial", {}).get("positions", {}), self.robot.position_limits
-        limits = {
-            name: (float(given[name]), float(lower[joint.v]), float(upper[joint.v]))
-            for name, joint in single_joints(self.robot.joint_models).items()
-            if name in given
-        }
-        tolerance = self.simulation.position_tolerance
-        return {
-            name: (at, low, up) for name, (at, low, up) in limits.items() if not low - tolerance <= at <= up + tolerance
-        }
+    @cached_property
+    def _limits(self) -> dict[str, tuple[float, float]]:
+        """Lower and upper limit of each joint with one degree of freedom [rad, m], by name."""
+        lower, upper = self.robot.position_limits
+        joints = single_joints(self.robot.joint_models)
+        return {name: (float(lower[joint.v]), float(upper[joint.v])) for name, joint in joints.items()}
+
+    def beyond_limits(self, given: Mapping[str, Any]) -> BeyondLimits | None:
+        """Return the warning of joints that are asked to be beyond their limits.
+
+        Args:
+            given: positions that are asked for [rad, m], by joint; NaN: none.
+
+        Returns:
+            the warning; None: all joints with one degree of freedom are within their limits, or by rounding beyond.
+        """
+        beyond, tolerance = {}, self.simulation.position_tolerance
+        for name, asked in given.items():
+            low, up = self._limits.get(name, (-math.inf, math.inf))
+            if asked < low - tolerance or asked > up + tolerance:
+                beyond[name] = float(asked), low, up
+        return BeyondLimits(beyond) if beyond else None
 
     def moved_by_assembly(self, given: Mapping[str, Any], q: Array) -> MovedByAssembly | None:
         """Return the warning of joints that do not begin where they were asked to, as constraints have to hold.

@@ -234,6 +234,9 @@ def test_positions_beyond_limits_are_told():
     with pytest.warns(BeyondLimits, match="turn at 40, limits -2.5 to 2.5 .*degrees") as caught:
         assert read_config(values).simulator().state.q == [40.0]
     assert caught[0].message.positions == {"turn": (40.0, -2.5, 2.5)}
+    config = read_config(values)
+    assert config.beyond_limits({"turn": -2.5000001}) is config.beyond_limits({"turn": float("nan")}) is None
+    assert config.beyond_limits({"turn": -3}).positions == {"turn": (-3.0, -2.5, 2.5)}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from mechanisms import ROOT
 from constrained_sim import Wrench, load_config
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import (
+    BeyondLimits,
     ConfigError,
     InvalidValue,
     MovedByAssembly,
@@ -150,6 +151,12 @@ def test_a_reset_elsewhere_than_asked_is_told():
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             robot.reset(begin)
+
+
+def test_a_reset_beyond_limits_is_told():
+    """As of an initial state; the robot is there."""
+    with leg() as robot, pytest.warns(BeyondLimits, match="hip at 40, limits "):
+        assert robot.reset({"hip": 40.0, "slider": 2.0}).position["hip"] == 40.0
 
 
 def test_refused_reset_changes_nothing():

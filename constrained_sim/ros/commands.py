@@ -13,7 +13,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from constrained_sim.exceptions import BeyondLimits, ConstrainedSimError
+from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.nanoseconds import NANOSECONDS
 from constrained_sim.ros.command_reader import CommandReader
 from constrained_sim.ros.conversions import JointNames
@@ -58,8 +58,7 @@ class Commands:
         self._repeated: int | None = None
         self._warned = self._warned_of_limits = -math.inf
         robot = world.config.robot
-        limits = (limit[robot.actuation].tolist() for limit in robot.position_limits)
-        self._limits = list(zip(robot.actuated_joints, *limits, strict=True))
+        self._names = [robot.velocity_names[i] for i in robot.actuation]
         self.any_stamp = False
         self.refusals = Refusals(self._logger)
         qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy[options.command_reliability.upper()])
@@ -150,14 +149,11 @@ class Commands:
 
     def _warn_of_limits(self, commands: Mapping[int, JointCommand]) -> None:
         """Say now and then that positions are commanded which their joints cannot have; NaN stands for none."""
-        beyond = {}
-        for index, command in commands.items():
-            name, lower, upper = self._limits[index]
-            if command.position < lower or command.position > upper:
-                beyond[name] = command.position, lower, upper
-        if beyond and time.monotonic() - self._warned_of_limits >= WARN_PERIOD:
+        asked = {self._names[index]: command.position for index, command in commands.items()}
+        beyond = self._world.config.beyond_limits(asked)
+        if beyond is not None and time.monotonic() - self._warned_of_limits >= WARN_PERIOD:
             self._warned_of_limits = time.monotonic()
-            self._logger.warning(f"joint_commands: {BeyondLimits(beyond)}")
+            self._logger.warning(f"joint_commands: {beyond}")
 
     def _drop(self, stamp: int) -> None:
         """Count a command that answers another state than the one that waits, and say now and then what it lacks."""

@@ -48,7 +48,7 @@ from constrained_sim.ros.parameters import (
     nested_parameters,
     of_wanted_type,
 )
-from constrained_sim.ros.process import COMPILING, begin, finish, leave, on_end
+from constrained_sim.ros.process import COMPILING, LateCompilation, begin, finish, leave, on_end
 from constrained_sim.ros.recorded_setup import describe
 from constrained_sim.ros.recorder import Recorder, make_recorder
 from constrained_sim.ros.requests import Requests
@@ -240,7 +240,8 @@ class SimulationNode(LifecycleNode):
             self._load_kernels()
             self._say_what_runs()
             gc.freeze()  # what is there by now stays: a collection that looked at all of it would hold up a period
-            control.run()
+            with PROGRESS.told_to(LateCompilation(self.get_logger().warning)):
+                control.run()
             if control.failure:
                 raise SimulationFailed(control.failure)
         finally:
@@ -281,7 +282,9 @@ class SimulationNode(LifecycleNode):
         self._recorder.close()
         if self._recorder.problem:
             self.get_logger().error(f"{self._recorder.problem} ({self._recorder.lost} messages lost)")
-        return 1 if self._recorder.problem else 0
+            return 1
+        self.get_logger().info(f"recorded to {str(self._recorder.directory.absolute())!r}")
+        return 0
 
     def _load_kernels(self) -> None:
         """Load the kernels; say so where they have to be compiled."""

@@ -6,8 +6,10 @@ loaded, or a call of rclpy, become another one, be swallowed, or crash the proce
 
 from __future__ import annotations
 
+import math
 import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 
 import rclpy
@@ -20,8 +22,28 @@ from constrained_sim.ros.discovery import discovery_settings
 COMPILING = "compiling the kernels, once: services answer when this is done"
 """What the simulator logs where its kernels are not compiled yet; the monitor shows it."""
 
+SILENCE = 10.0
+"""[s] at least between two lines about kernels that are compiled while the simulation runs."""
+
 REFUSED_BY_ROS = rclpy_implementation.RCLError, rclpy_implementation.UnknownROSArgsError
 """How ROS says that it does not take the arguments that are meant for it."""
+
+
+class LateCompilation:
+    """Tells that the simulation stands still while kernels are compiled, as after the choice of another stepper."""
+
+    def __init__(self, say: Callable[[str], object]) -> None:
+        """Tell by `say`, nothing yet."""
+        self._say, self._said = say, -math.inf
+
+    def __call__(self, done: int, total: int, name: str) -> None:
+        """Tell that so many kernels are `done`, of a `total`, and which is next; at most one line in a while."""
+        if name and time.monotonic() - self._said >= SILENCE:
+            self._said = time.monotonic()
+            self._say(
+                f"compiling kernels, once on this machine: {done + 1} of {total} ({name}); until this is done the "
+                "simulation stands still, and services do not answer"
+            )
 
 
 def begin(arguments: Sequence[str]) -> None:

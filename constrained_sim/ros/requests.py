@@ -137,8 +137,13 @@ class Requests:
         self._world.reset(q, v, request.keep_time, request.keep_constraints, request.keep_objects)
         self._outputs.follow_contacts()
         given = dict(zip(request.joints.name, request.joints.position, strict=False))
-        warning = self._world.config.moved_by_assembly(given, self._world.sim.state.q)
-        return Change("reset", self._outputs.send_present_state, str(warning or ""))
+        return Change("reset", self._outputs.send_present_state, self._warning(given))
+
+    def _warning(self, given: Mapping[str, float]) -> str:
+        """Return what is to be said of joints that were put to the positions `given` [rad, m]; empty: nothing."""
+        config = self._world.config
+        warnings = config.beyond_limits(given), config.moved_by_assembly(given, self._world.sim.state.q)
+        return "; ".join(str(warning) for warning in warnings if warning is not None)
 
     def _spawn_object(self, request: Any, response: Any) -> Change:
         entry = object_from_request(request)
@@ -153,7 +158,9 @@ class Requests:
         state = self._world.sim.state
         q, v = state_from_request(self._world.config.robot, state.q, state.v, request)
         self._world.reset(q, v, keep_time=True, keep_constraints=True)
-        return Change(f"state of object {request.state.name!r} set", self._outputs.send_present_state)
+        names = [f"{request.state.name}/{name}" for name in request.state.joint_names]
+        warning = self._warning(dict(zip(names, request.state.position, strict=False)))
+        return Change(f"state of object {request.state.name!r} set", self._outputs.send_present_state, warning)
 
     def _bilateral(self) -> dict[str, Bilateral]:
         sim = self._world.sim

@@ -125,7 +125,8 @@ class SimulatedRobot(ABC):
     ) -> Snapshot:
         """Start anew at time 0; joints that are not named begin as configured.
 
-        A :class:`~constrained_sim.exceptions.MovedByAssembly` warns of joints that begin elsewhere than asked.
+        A :class:`~constrained_sim.exceptions.MovedByAssembly` warns of joints that begin elsewhere than asked, a
+        :class:`~constrained_sim.exceptions.BeyondLimits` of joints that are asked to be beyond their limits.
 
         Contacts and constraints are those of the configuration. A controller of its own process or node is told by the
         stamps alone, which begin anew; a function sees t = 0.
@@ -149,8 +150,10 @@ class SimulatedRobot(ABC):
                     raise UnknownName(SINGLE_JOINT, name, self.history[0].position)
             finite_array(f"{what} of a reset", list(values.values()), (len(values),))
         snapshot = self._reset(joints["positions"], joints["velocities"])
-        if (warning := self.config.moved_by_assembly(joints["positions"], snapshot.q)) is not None:
-            warn(warning)
+        asked = joints["positions"]
+        for warning in (self.config.beyond_limits(asked), self.config.moved_by_assembly(asked, snapshot.q)):
+            if warning is not None:
+                warn(warning)
         self.history = [snapshot]
         return snapshot
 

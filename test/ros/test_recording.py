@@ -229,6 +229,18 @@ def test_bag_holds_what_the_core_computes(dropped):
         assert list(state.velocity) == result.state.v.tolist()
 
 
+def test_the_node_says_at_its_end_where_its_bag_is(tmp_path):
+    """Whoever let a launch file name it finds it."""
+    words = arguments(clock_mode="fast", duration=0.01, record=tmp_path / "bag")
+    process = Process(tmp_path, free_domain(), "simulator", *words)
+    try:
+        assert process.wait(20.0) == 0, process.stderr
+    finally:
+        process.stop()
+    assert f"recorded to '{tmp_path / 'bag'}'" in process.stderr.splitlines()[-1]
+    assert Bag(tmp_path / "bag").messages("/joint_states")
+
+
 def test_bag_of_a_killed_node_is_readable(tmp_path):
     """SIGKILL leaves a finished bag without gaps, and no process."""
     words = arguments(clock_mode="fast", record=tmp_path / "bag")

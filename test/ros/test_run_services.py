@@ -8,7 +8,9 @@ from ros.live import NODE, PERIOD, ROOT, START_TIME, nanoseconds, stamp
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
+from constrained_sim.compilation.progress import PROGRESS
 from constrained_sim.msg import Contact, SimulationStatus
+from constrained_sim.ros.process import LateCompilation
 from constrained_sim.srv import AddContact, ApplyWrench, ListContacts, RemoveContact, Reset, SetSolver, Step
 
 START = round(START_TIME * 1e9)
@@ -170,6 +172,27 @@ def test_reset_elsewhere_than_asked_is_told(simulate):
         assert answer.success and "crank at " in answer.message and "given 0.3" in answer.message
         assert sim.call(Reset, "reset").message == ""
         assert sim.process.stderr.count("crank at ") == 1
+
+
+def test_reset_beyond_limits_is_told(stepped):
+    """In the answer and in the log; the robot is there."""
+    request = JointState(name=["slider", "hip"], position=[0.9, 40.0])
+    answer = stepped.call(Reset, "reset", joints=request)
+    assert answer.success and "hip at 40, limits " in answer.message and "slider" not in answer.message
+    stepped.wait_for(lambda: "hip at 40, limits " in stepped.process.stderr, "warning in the log")
+    within = stepped.call(Reset, "reset", joints=JointState(name=["slider"], position=[0.5]))
+    assert within.success and not within.message
+
+
+def test_kernels_that_are_compiled_late_are_told_now_and_then():
+    """Before the first of them, not of each."""
+    said = []
+    with PROGRESS.told_to(LateCompilation(said.append)):
+        for done in range(3):
+            PROGRESS.report(done, 3, "kernel")
+        PROGRESS.report(3, 3, "")
+    (line,) = said
+    assert "1 of 3 (kernel)" in line and "services do not answer" in line
 
 
 def test_reset_forgets_commands(stepped):
