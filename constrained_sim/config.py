@@ -14,7 +14,6 @@ The wrapping ``/**: ros__parameters:`` may be left out for use without ROS. Ever
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -150,10 +149,10 @@ class Config:
             the warning; None: all joints with one degree of freedom are within their limits, or by rounding beyond.
         """
         beyond, tolerance = {}, self.simulation.position_tolerance
-        for name, asked in given.items():
-            low, up = self._limits.get(name, (-math.inf, math.inf))
+        for name in filter(self._limits.__contains__, given):
+            asked, (low, up) = float(given[name]), self._limits[name]
             if asked < low - tolerance or asked > up + tolerance:
-                beyond[name] = float(asked), low, up
+                beyond[name] = asked, low, up
         return BeyondLimits(beyond) if beyond else None
 
     def moved_by_assembly(self, given: Mapping[str, Any], q: Array) -> MovedByAssembly | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
-from mechanisms import solo12
+from mechanisms import LIMIT, joint, link, solo12, urdf
 
 from constrained_sim import (
     Plane,
@@ -21,6 +21,7 @@ from constrained_sim import (
     suggest_gains,
 )
 from constrained_sim.bringup import contact_gaps, is_legged
+from constrained_sim.bringup.files import parameter_text
 from constrained_sim.bringup.plan import plan_for, read_description
 from constrained_sim.bringup.sole import Points, sole_of
 from constrained_sim.exceptions import InvalidValue
@@ -214,6 +215,35 @@ def test_feet_without_geometry_get_a_sole_and_are_named():
     assert len(bolt.contacts) == 2
     assert ["on a line" in note for note in bolt.notes] == [True, False]
     assert humanoid.stays and not bolt.stays
+
+
+def legs(*places):
+    """Return the URDF of a body with a leg of two links below each of `places`, and no collision geometry."""
+    parts = [link("trunk", 5.0)]
+    for i, place in enumerate(places):
+        parts += [link(f"thigh{i}", 0.5), link(f"shank{i}", 0.5)]
+        parts.append(joint(f"hip{i}", "revolute", "trunk", f"thigh{i}", origin=place, more=LIMIT))
+        parts.append(joint(f"knee{i}", "revolute", f"thigh{i}", f"shank{i}", origin=(0, 0, -0.3), more=LIMIT))
+    return urdf(*parts)
+
+
+def test_feet_at_origins_of_links_are_told_in_the_file_too(tmp_path):
+    """As those with an assumed sole; not what the user has named, nor what has geometry."""
+    four = legs((0.2, 0.1, 0), (0.2, -0.1, 0), (-0.2, 0.1, 0), (-0.2, -0.1, 0))
+    (tmp_path / "four.urdf").write_text(four)
+    description = read_description(str(tmp_path / "four.urdf"))
+    plan = plan_for(description)
+    (note,) = (note for note in plan.notes if "no collision geometry" in note)
+    assert note.startswith("shank0, shank1, shank2, shank3: ") and "at the origin of the link" in note
+    lines = parameter_text(plan, "four.urdf").splitlines()
+    assert sum("point guessed" in line and "shank" in line for line in lines) == 4
+    named = plan_for(description, [f"shank{i}" for i in range(4)])
+    assert "guessed" not in parameter_text(named, "four.urdf")
+    assert not [note for note in named.notes if "geometry" in note]
+    (tmp_path / "two.urdf").write_text(legs((0, 0.1, 0), (0, -0.1, 0)))
+    assert "point guessed" in parameter_text(plan_for(read_description(str(tmp_path / "two.urdf"))), "two.urdf")
+    solo = plan_for(read_description(ROBOTS + "solo_description/robots/solo12.urdf"))
+    assert "guessed" not in parameter_text(solo, "solo12.urdf")
 
 
 def places(contacts):

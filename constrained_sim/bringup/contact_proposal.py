@@ -36,10 +36,12 @@ class Feet(NamedTuple):
     Attributes:
         contacts: with the ground.
         assumed: links whose sole is assumed, because they have no collision geometry that can be read.
+        origins: links that nobody has named and that touch the ground at their origin, for the same reason.
     """
 
     contacts: tuple[PointContact, ...]
-    assumed: tuple[str, ...]
+    assumed: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
 
 
 class _End(NamedTuple):
@@ -121,22 +123,26 @@ def propose_feet(robot: Robot, q: Any, links: Sequence[str] = ()) -> Feet:
     dynamics = kinematics_at(robot, q)
     if links:
         named = [_named_end(robot, dynamics, link) for link in links]
-        return Feet(_contacts(robot, dynamics, named, [_sole(robot, foot) for foot in named]), ())
+        return Feet(_contacts(robot, dynamics, named, [_sole(robot, foot) for foot in named]))
     ends = [end for joint in limb_ends(robot) if (end := _end(robot, dynamics, joint))]
     lowest = min((end.lowest for end in ends), default=np.inf)
     height = max(float(dynamics.placements[1:, 3, 2].max()) - lowest, 1e-3)
     feet = [end for end in ends if end.lowest <= lowest + LEVEL * height]
     feet += _base(robot, dynamics, feet)
     if not feet:
-        return Feet((), ())
-    soles, assumed = [_sole(robot, foot) for foot in feet], []
-    if not has_area(np.vstack([sole.places for sole in soles])):
-        assumed = [foot.links[0] for foot in feet if not foot.described]
-        soles = [
-            sole if foot.described else assumed_sole(foot.points, height)
-            for foot, sole in zip(feet, soles, strict=True)
-        ]
-    return Feet(_contacts(robot, dynamics, feet, soles), tuple(assumed))
+        return Feet(())
+    soles = [_sole(robot, foot) for foot in feet]
+    if has_area(np.vstack([sole.places for sole in soles])):
+        return Feet(_contacts(robot, dynamics, feet, soles), origins=_bare(feet))
+    soles = [
+        sole if foot.described else assumed_sole(foot.points, height) for foot, sole in zip(feet, soles, strict=True)
+    ]
+    return Feet(_contacts(robot, dynamics, feet, soles), assumed=_bare(feet))
+
+
+def _bare(feet: Sequence[_End]) -> tuple[str, ...]:
+    """Return the links of `feet` without collision geometry that can be read."""
+    return tuple(foot.links[0] for foot in feet if not foot.described)
 
 
 def _base(robot: Robot, dynamics: Dynamics, feet: Sequence[_End]) -> list[_End]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from constrained_sim.bringup.plan import Plan
-from constrained_sim.constraints import PointContact
 from constrained_sim.exceptions import ConfigError
 from constrained_sim.joints import single_joints
 from constrained_sim.whole_file import write_texts
@@ -129,7 +128,7 @@ def parameter_text(plan: Plan, description: str) -> str:
         lines.append(f"      floating_base: {'true' if robot.floating_base else 'false'}")
     if plan.unheld and robot.nu:  # the node knows no empty list; without one they take the efforts of zero
         lines.append(f"      actuated_joints: [{', '.join(map(_quoted, robot.actuated_joints))}]")
-    lines += ["", "    initial:", *_initial_lines(plan), *_servo_lines(plan), *_contact_lines(plan.contacts)]
+    lines += ["", "    initial:", *_initial_lines(plan), *_servo_lines(plan), *_contact_lines(plan)]
     lines += ["", f"    dt: {plan.dt:.9f}".rstrip("0"), f"    control_period: {plan.dt:.9f}".rstrip("0"), ""]
     return "\n".join(lines)
 
@@ -162,13 +161,14 @@ def _servo_lines(plan: Plan) -> list[str]:
     return lines
 
 
-def _contact_lines(contacts: Iterable[PointContact]) -> list[str]:
-    """Return the contacts with the ground."""
+def _contact_lines(plan: Plan) -> list[str]:
+    """Return the contacts with the ground, and which places are guessed."""
     lines = []
-    for contact in contacts:
+    for contact in plan.contacts:
         radius = f", radius: {contact.radius:.6g}" if contact.radius else ""
         point = f"link: {_quoted(contact.link)}, point: {_list(contact.point)}{radius}"
-        lines.append(f"      {_quoted(contact.name)}: {{{point}, friction: {float(contact.friction)}}}")
+        guess = "   # point guessed: no collision geometry, measure yours" * (contact.link in plan.guessed)
+        lines.append(f"      {_quoted(contact.name)}: {{{point}, friction: {float(contact.friction)}}}{guess}")
     return ["", "    contacts:", *lines] if lines else []
 
 

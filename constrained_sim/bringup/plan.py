@@ -51,6 +51,7 @@ class Plan:
         notes: what the user should know about joints and contacts.
         stays: whether it stays where it is put while its joints are held, as far as statics tells.
         unheld: joints with several degrees of freedom, which no posture holds: they take no efforts.
+        guessed: links without collision geometry that can be read, on which the places of contacts are guessed.
     """
 
     format: str
@@ -63,6 +64,7 @@ class Plan:
     notes: tuple[str, ...]
     stays: bool
     unheld: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
 
 
 class Description(NamedTuple):
@@ -139,15 +141,16 @@ def plan_for(
     robot, unheld = _held(robot)
     if feet or (proposed is None and robot.floating_base):
         proposed = propose_feet(robot, assembled(robot, comfortable(robot)), links=feet)
-    found = proposed or Feet((), ())
+    found = proposed or Feet(())
     contacts = with_friction(found.contacts, friction)
     q = _rounded(robot, propose_posture(robot, contacts))
     gains = suggest_gains(robot, q, dt, contacts, frequency) if robot.nu else NO_GAINS
     standing = standing_efforts(robot, q, contacts)
     tips = _tips(robot, q, contacts)
     stays = not tips and float(abs(standing.residual).max()) <= EQUILIBRIUM
-    notes = (*_joint_notes(unheld), *_foot_notes(found.assumed, tips), *([] if stays else [UNTESTED]))
-    return Plan(kind, robot, contacts, q, gains, standing, dt, notes, stays, unheld)
+    notes = (*_joint_notes(unheld), *_foot_notes(found, tips), *([] if stays else [UNTESTED]))
+    guessed = (*found.assumed, *found.origins)
+    return Plan(kind, robot, contacts, q, gains, standing, dt, notes, stays, unheld, guessed)
 
 
 def _held(robot: Robot) -> tuple[Robot, tuple[str, ...]]:
@@ -173,13 +176,18 @@ def _tips(robot: Robot, q: Array, contacts: Sequence[PointContact]) -> bool:
     return bool(center_of_mass(robot, kinematics_at(robot, q))[2] > places[:, 2].min() + ROUNDING)
 
 
-def _foot_notes(assumed: Sequence[str], tips: bool) -> list[str]:
+def _foot_notes(feet: Feet, tips: bool) -> list[str]:
     """Return what the user should know of the feet of a robot."""
     notes = []
-    if assumed:
+    if feet.origins:
         notes.append(
-            f"{listed(assumed)}: no collision geometry that can be read; the sole there is as large as it would be in "
-            "man, measure yours"
+            f"{listed(feet.origins)}: no collision geometry that can be read; the contacts there are at the origin of "
+            "the link, measure yours"
+        )
+    if feet.assumed:
+        notes.append(
+            f"{listed(feet.assumed)}: no collision geometry that can be read; the sole there is as large as it would "
+            "be in man, measure yours"
         )
     if tips:
         notes.append(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from constrained_sim.cli.texts import Json, finite, positive, say, write_json
+from constrained_sim.cli.texts import Json, finite, positive, say, write_json, wrong_use
 
 if TYPE_CHECKING:
     from constrained_sim.bringup.plan import Plan
@@ -57,6 +57,8 @@ def new_command(
     from constrained_sim.bringup.files import target_files, write_files
     from constrained_sim.bringup.plan import guessed_base, plan_for, read_description
 
+    if name and not name.isidentifier():
+        raise wrong_use("--name", f"got {name!r}, allowed: letters, digits and _, as in my_robot")
     name = name or re.sub(r"\W", "_", Path(robot).name.split(".")[0])
     asks = not as_json and (sys.stdin.isatty() if ask is None else ask)
     if asks:

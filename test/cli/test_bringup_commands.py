@@ -183,8 +183,6 @@ def test_questions_are_asked_on_request(cli, tmp_path):
     [
         (["check", "nothing.urdf"], "nothing.urdf"),
         (["check", "leg.yaml"], "is a parameter file"),
-        (["check", SOLO, "--dt", "0"], "dt"),
-        (["new", SOLO, "--name", "my robot"], "my robot"),
         (["new", SOLO, "--folder", "missing"], "missing"),
         (["new", SOLO, "--foot", "FL_FEET"], "FL_FEET"),
     ],

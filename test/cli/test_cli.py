@@ -396,6 +396,7 @@ def test_a_controller_that_exits_is_told(cli, tmp_path):
         (["check", "a.urdf", "--dt", 0], "--dt"),
         (["check", "a.urdf", "--dt", "nan"], "more than 0"),
         (["new", "a.urdf", "--dt", -1], "--dt"),
+        (["new", "a.urdf", "--name", "my robot"], "my_robot"),
         (["new", "a.urdf", "--friction", -1], "--friction"),
         (["new", "a.urdf", "--friction", "nan"], "--friction"),
         (["new", "a.urdf", "--frequency", 0], "--frequency"),
