@@ -129,6 +129,9 @@ def test_a_door_has_joints_which_may_be_set(scene):
     assert states["door"].position[1] == pytest.approx(2.0 * states["door"].position[0], abs=1e-7)
     assert states["crate"].pose.position.x == pytest.approx(1.0, abs=1e-9)
     assert not scene.call(SetObjectState, "set_object_state", state=ObjectState(name="door"), set_base=True).success
+    state = ObjectState(name="door", joint_names=["hinge", "latch"], position=[1.6, 3.2], velocity=[0.0, 0.0])
+    answer = scene.call(SetObjectState, "set_object_state", state=state)
+    assert answer.success and "joints: door/latch at 3.2, limits -3 to 3 [rad, m]" in answer.message
 
 
 def test_positions_without_names_are_refused(scene):
