@@ -38,10 +38,12 @@ def shipped_robots() -> dict[str, Path]:
     return {file.stem: file for file in sorted((share_folder() / "config").glob("*.yaml")) if _is_robot(file)}
 
 
-def no_robot(text: str) -> str:
-    """Return what is to be said of a `text` that is neither a parameter file nor the name of a shipped robot."""
+def no_robot(text: str, folder: Path) -> str:
+    """Return what is to be said of a `text` that is neither a parameter file in `folder` nor a shipped robot's name."""
     robots = shipped_robots()
-    near = difflib.get_close_matches(text, robots, 1)
+    files = (str(Path(text).with_suffix(suffix)) for suffix in (".yaml", ".yml"))
+    near = [file for file in files if (folder / file).is_file()] if Path(text).name else []
+    near = near or difflib.get_close_matches(text, robots, 1)
     meant = f" ({near[0]}?)" if near else ""
     return f"{text!r}{meant} is no parameter file, nor a robot of the package: {', '.join(robots)}"
 

@@ -95,7 +95,7 @@ def _configuration(top: Section, folder: Path) -> tuple[str, dict[str, Any]]:
         shipped = shipped_robots()
         file = shipped.get(robot) or find_config(robot if robot.startswith("package://") else folder / robot).absolute()
         if not file.exists():
-            raise ConfigError(f"study.robot: {no_robot(robot)}")
+            raise ConfigError(f"study.robot: {no_robot(robot, folder)}")
         name, nested = (robot if robot in shipped else ""), _copied(load_parameters(file))
         _make_paths_absolute(nested, file.parent)
     else:

@@ -21,7 +21,7 @@ def find_robot(text: str) -> Path:
     """
     path = shipped_robots().get(text) or find_config(text).absolute()
     if not path.is_file():
-        raise ConfigError(no_robot(text))
+        raise ConfigError(no_robot(text, Path()))
     return path
 
 

@@ -213,6 +213,15 @@ def test_bad_input_is_refused(cli, tmp_path, words, said):
     assert not list(tmp_path.iterdir())
 
 
+def test_a_name_that_is_nearly_right_is_told(cli, tmp_path):
+    """Of a shipped robot, or of a parameter file here."""
+    assert "'lag' (leg?) is no parameter file" in cli("run", "lag", code=1).err
+    (tmp_path / "mine.yaml").write_bytes(shipped_robots()["leg"].read_bytes())
+    for text in ("mine", "mine.yml", "mine.urdf"):
+        assert f"'{text}' (mine.yaml?) is no parameter file" in cli("run", text, code=1).err
+    assert "'' is no parameter file" in cli("run", "", code=1).err
+
+
 def test_overflow_is_refused_without_warnings_of_numpy(cli):
     """The one line that says what failed is enough."""
     with warnings.catch_warnings():
