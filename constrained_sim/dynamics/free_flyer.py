@@ -23,12 +23,13 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.dynamics.vectors import cross, in_axes, in_world, rotated, turned
+from constrained_sim.dynamics.vectors import SMALL_ANGLE, cross, in_axes, in_world, rotated, turned
 from constrained_sim.linalg.products import matvec
 from constrained_sim.linalg.rank import EPSILON
 
 MOST_NEWTON_STEPS = 50
-"""For an angular velocity: it is found in four where a frame turns by 0.01 rad in a step, in twelve at 1 rad."""
+"""For an angular velocity: it is found in four where a frame turns by 0.01 rad in a step, and in twelve at 1 rad of a
+body with moments of inertia of 1 to 1e-6."""
 
 
 @kernel
@@ -84,9 +85,13 @@ def expected_velocity(h, theta, M, v, acceleration, known, rows):
         acceleration: (nv,) of the step before.
         known: whether that is; if it is not, the momentum is expected to stay as it is.
         rows: (r,) the first row of each free-flyer in v.
+
+    Returns:
+        It, and (r,) the share of the last change of each free-flyer's momentum that was expected once more.
     """
-    expected = v + h * acceleration
-    for k in rows:
+    expected, shares = v + h * acceleration, np.zeros(rows.shape[0])
+    for i in range(rows.shape[0]):
+        k = rows[i]
         I, (wx, wy, wz) = _inertia_about_centre(M, k), v[k + 3 : k + 6]
         px, py, pz = _turned_momentum(I, (wx, wy, wz), -(1.0 - theta) * h)
         guess = wx, wy, wz
@@ -95,32 +100,43 @@ def expected_velocity(h, theta, M, v, acceleration, known, rows):
             ax, ay, az = acceleration[k + 3 : k + 6]
             last = _turned_momentum(I, (wx - h * ax, wy - h * ay, wz - h * az), -(1.0 - theta) * h)
             lx, ly, lz = _turned_by(last, (wx, wy, wz), -h)
-            px, py, pz = 2.0 * px - lx, 2.0 * py - ly, 2.0 * pz - lz
+            shares[i] = share = _share_expected(I, (px, py, pz), theta * h, guess)
+            px, py, pz = px + share * (px - lx), py + share * (py - ly), pz + share * (pz - lz)
         found = _angular_velocity(I, (px, py, pz), theta * h, guess)
         expected[k + 3], expected[k + 4], expected[k + 5] = found
-    return expected
+    return expected, shares
+
+
+@kernel(inline=True, error_model="numpy")
+def _share_expected(I, p, h, w):
+    """Return which share of its last change the momentum p is expected to change by once more, 0 to 1.
+
+    ``(det I / det G)^3``, G the matrix of :func:`_newton_matrix`: nearly 1, unless a body is thin. About the axis of a
+    rod G is larger than the moment of inertia I_a, by the factor 1 + c with ``c = (h w)^2 / 2 I_t / I_a``, I_t that
+    across. What is wrong with the spin by e changes the momentum by that, and in the next step the place by e times
+    -c, and by twice that the spin, through the momentum that is kept. A share s of the change makes e grow by
+    ``s (1 - 3 c)`` from step to step: without bound if s were 1. The third power keeps that below 1 for any c.
+    """
+    ratio = _determinant(*_newton_matrix(I, (0.0, 0.0, 0.0), h, w)) / _determinant(*_newton_matrix(I, p, h, w))
+    return min(max(ratio, 0.0), 1.0) ** 3
 
 
 @kernel(inline=True, error_model="numpy")
 def _angular_velocity(I, p, h, guess):
     """Return the w with ``exp(h w) I w = p``, by Newton's method from a guess.
 
-    With ``I w = exp(-h w) p``, whose right side changes by ``h (exp(-h w) p) x dw`` up to O(h |w|) of that. The matrix
-    of a Newton step has a positive definite symmetric part, I: it is eliminated without pivoting.
+    All of the derivative is needed: of a thin rod the terms of order ``(h w)^2 I`` about its axis are larger than its
+    inertia there.
     """
-    a, b, c, d, e, f = I
     (x, y, z), step = guess, np.inf
     for _ in range(MOST_NEWTON_STEPS):
         px, py, pz = _turned_by(p, (x, y, z), -h)
         lx, ly, lz = _times(I, (x, y, z))
-        rx, ry, rz = px - lx, py - ly, pz - lz
-        below, left = (b - h * pz) / a, (c + h * py) / a
-        s11, s12 = d - below * (b + h * pz), e + h * px - below * (c - h * py)
-        s21, s22 = e - h * px - left * (b + h * pz), f - left * (c - h * py)
-        ry, rz, last = ry - below * rx, rz - left * rx, s21 / s11
-        dz = (rz - last * ry) / (s22 - last * s12)
-        dy = (ry - s12 * dz) / s11
-        dx = (rx - (b + h * pz) * dy - (c - h * py) * dz) / a
+        a, b, c = _newton_matrix(I, (px, py, pz), h, (x, y, z))
+        r = px - lx, py - ly, pz - lz
+        determinant = _determinant(a, b, c)  # Cramer's rule
+        dx, dy = _determinant(r, b, c) / determinant, _determinant(a, r, c) / determinant
+        dz = _determinant(a, b, r) / determinant
         before, step = step, max(abs(dx), abs(dy), abs(dz))
         if not step < before:
             break  # what is left is rounding
@@ -128,6 +144,48 @@ def _angular_velocity(I, p, h, guess):
         if step <= EPSILON * max(abs(x), abs(y), abs(z)):
             break
     return x, y, z
+
+
+@kernel(inline=True, error_model="numpy")
+def _newton_matrix(I, p, h, w):
+    """Return the three columns of ``G = I - h [p]x J(-h w)``, J the left Jacobian of rotations.
+
+    With ``I w = p`` and ``p = exp(-h w) p_0``, which changes by ``h p x J(-h w) dw`` (Sola et al., A micro Lie theory
+    for state estimation in robotics, 2018, eq. 145).
+    """
+    turn = -h * w[0], -h * w[1], -h * w[2]
+    angle = np.sqrt(_dot(turn, turn))
+    one, two = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
+    if angle > SMALL_ANGLE:
+        one, two = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
+    factors = -h * p[0], -h * p[1], -h * p[2]
+    return (
+        _newton_column(I, factors, turn, one, two, (1.0, 0.0, 0.0)),
+        _newton_column(I, factors, turn, one, two, (0.0, 1.0, 0.0)),
+        _newton_column(I, factors, turn, one, two, (0.0, 0.0, 1.0)),
+    )
+
+
+@kernel(inline=True)
+def _newton_column(I, factors, turn, one, two, d):
+    """Return ``I d + f x (d + one t x d + two t x (t x d))``, f the factors and t the turn."""
+    ax, ay, az = cross(*turn, *d)
+    bx, by, bz = cross(*turn, ax, ay, az)
+    x, y, z = cross(*factors, d[0] + one * ax + two * bx, d[1] + one * ay + two * by, d[2] + one * az + two * bz)
+    lx, ly, lz = _times(I, d)
+    return lx + x, ly + y, lz + z
+
+
+@kernel(inline=True)
+def _determinant(a, b, c):
+    """Return the determinant of the matrix with these three columns."""
+    return _dot(a, cross(*b, *c))
+
+
+@kernel(inline=True)
+def _dot(a, b):
+    """Return the scalar product of two vectors of three components."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel

@@ -89,7 +89,8 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
     evaluate_inertia(model, work.pose, middle)
     external = external_forces(model, work.pose, arguments.wrenches)
     soft = soft_rows(model, begin, arguments.user_forces, arguments.excluded, h)
-    expected = expected_velocity(h, theta, begin.M, carried, acceleration, settings.passes == 1, robot.free_rows)
+    known = settings.passes == 1
+    expected, shares = expected_velocity(h, theta, begin.M, carried, acceleration, known, robot.free_rows)
     start, calls = near, 0
     for done in range(settings.passes + 1):
         if done:
@@ -112,7 +113,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
     active = arrive(model, settings, begin, com + theta * h * flown, arguments, found, end)
     if not (exceeds(v, negligible_speed) or exceeds(middle.v, negligible_speed) or exceeds(x, negligible_speed)):
         return DONE, predicted, calls
-    total, is_off = final_momentum(model, settings, begin, carried, expected, end)
+    total, is_off = final_momentum(model, settings, begin, carried, (expected, shares), end)
     if not settings.corrects:
         return INACCURATE if is_off else PREDICTED, predicted, calls
     reached, more = correct(model, settings, begin, total, acceleration, active, found, end)
@@ -190,21 +191,23 @@ def arrive(model, settings, begin, coms, arguments, found, end):
 
 
 @kernel(stage=True, spliced=True)
-def final_momentum(model, settings, begin, v, expected, end):
+def final_momentum(model, settings, begin, v, expectation, end):
     """Find (nv,) the generalised momentum at the end of a step, with all impulses of the prediction.
 
     That of the velocity by the equation of motion in the middle; what of momentum is known exactly is made so, see
     :mod:`~constrained_sim.dynamics.momentum`. Bias forces are those at a velocity between the expected one and the one
     found. With s the share of the step before its middle, ``v + s (1 + s) / 2 (v' - v) + s (1 - s) / 2 h a`` is on the
     parabola through the velocities at both ends, and at the beginning of the step before, where its acceleration a was
-    expected to go on. Where a pass before has found what is expected, the two hardly differ.
+    expected to go on. Where a pass before has found what is expected, the two hardly differ. Of what turned free-flyers
+    a share was expected to go on; without it that is the mean of the velocities at both ends.
 
     Args:
         model: see :func:`advance`.
         settings: see :func:`advance`.
         begin: the state at the beginning.
         v: (nv,) velocity there, along the axes in the middle.
-        expected: (nv,) the velocity at the end of which bias forces were made; changed.
+        expectation: (nv,) velocity at the end of which bias forces were made; and the shares, see
+            :func:`~constrained_sim.dynamics.free_flyer.expected_velocity`.
         end: the state at the end.
 
     Returns:
@@ -212,7 +215,11 @@ def final_momentum(model, settings, begin, v, expected, end):
     """
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
     middle, x, impulses, rows = work.middle, work.x, work.impulses, robot.free_rows
-    between(1.0 - 0.5 * theta, expected, x, expected)
+    before, shares = expectation
+    expected = before + (1.0 - 0.5 * theta) * (x - before)
+    for i in range(rows.shape[0]):
+        for k in range(rows[i] + 3, rows[i] + 6):
+            expected[k] = before[k] + (1.0 - 0.5 * theta * shares[i]) * (x[k] - before[k])
     between(1.0 - theta, v, expected, middle.v)
     bias = inertial_forces(model, work.pose, middle.v)
     hold_axes(bias, h, theta, middle.M, v, expected, rows)
