@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 from mechanisms import (
+    BLOCK_HALF,
     GRAVITY,
     METHODS,
     ball,
@@ -41,6 +42,7 @@ from constrained_sim import (
     Plane,
     PointAnchor,
     PointContact,
+    Projection,
     Robot,
     Simulator,
     Sticking,
@@ -53,6 +55,21 @@ from constrained_sim.steppers.event_driven.contact_modes import FrictionBlocks
 from constrained_sim.steppers.event_driven.max_margin_forces import max_margin_forces
 
 EVENTS = {"stepper": "event_driven"}
+
+
+def test_taking_out_drift_leaves_the_way_of_a_free_body():
+    """A box that has sunk in by 0.1 mm at a corner is turned and lifted, along the normal: it goes on horizontally."""
+    q = np.concatenate([[0.0, 0.0, BLOCK_HALF[2]], tilted(0.3)])
+    corner = PointContact("corner", "block", np.multiply(BLOCK_HALF, (1, 1, -1)))
+    q[2] -= point_of(block(), q, "block", corner.point)[2]
+    sim = simulator(block(), q, [3.0, 2.0, 0.0, 0.0, 0.0, 0.0], [corner], **EVENTS)
+    here, stepper = sim._evaluation, sim._stepper
+    sunk = stepper.evaluate(here.bound, 0.0, q - 1e-4 * np.eye(7)[2], here.v)
+    there, _ = stepper.project(Projection(), sunk, make_solver("direct"), np.array([0]), np.array([2]))
+    assert np.abs(there.contact.gaps).max() < 1e-9
+    before, after = (pin.Quaternion(state.q[3:]).toRotationMatrix() @ state.v[:3] for state in (sunk, there))
+    assert np.linalg.norm(there.q[3:] - q[3:]) > 1e-6
+    assert after[:2] == pytest.approx(before[:2], abs=1e-13)
 
 
 def planar(mass: float = 2.0, inertia: float = 1e-3, more: str = "") -> Robot:

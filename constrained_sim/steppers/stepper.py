@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pinocchio as pin
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.constraints.constraint import SupportsSome
@@ -216,7 +217,8 @@ class Stepper(SupportsSome, ABC):
             dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
             if held.size and np.abs(dq).max() > LEVER * drift:
                 break
-            moved = self.evaluate(end.bound, end.t, integrate(self.robot, end.q, dq), end.v, end.deflection)
+            q, v = integrate(self.robot, end.q, dq), self._carried(end.v, dq)
+            moved = self.evaluate(end.bound, end.t, q, v, end.deflection)
             left = largest_drift(moved.phi, moved.contact.gaps, held)
             if not left < 0.5 * drift:
                 self.evaluate(end.bound, end.t, end.q, end.v, end.deflection)  # the work space is at this configuration
@@ -225,6 +227,13 @@ class Stepper(SupportsSome, ABC):
         if end is start:
             return end, 0.0
         return end, potential_energy(self.robot, end.q) - potential_energy(self.robot, start.q)
+
+    def _carried(self, v: Array, dq: Array) -> Array:
+        """Return `v` (nv,) after a displacement `dq` (nv,), which turns the axes of free-flyers but not their way."""
+        carried = v.copy()
+        for row in self.robot.free_joints[1]:
+            carried[row : row + 3] = pin.exp3(dq[row + 3 : row + 6]).T @ v[row : row + 3]
+        return carried
 
     @abstractmethod
     def step(
