@@ -237,7 +237,10 @@ def minimal_acceleration(
     B = actuation_matrix(robot, actuation)
     force += B @ finite_array("tau", tau, (B.shape[1],))
     inertia = velocity_map.T @ model.dynamics.M @ velocity_map
-    a = velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
+    try:
+        a = velocity_map @ np.linalg.solve(inertia, velocity_map.T @ force) + a_bias
+    except np.linalg.LinAlgError:
+        a = np.full(robot.nv, np.nan)
     check_result("minimal acceleration", a)
     return a
 

@@ -809,9 +809,11 @@ class Simulator:
         M = self._evaluation.M
         system = System(M, np.zeros((0, self.robot.nv)), self.robot.inertia_parents)
         shares = np.diag(system.inertia_factor) ** 2 / np.diag(M)
-        least = int(np.argmin(shares))
+        # Of what carries a joint that moves no inertia nothing is known: that joint is the last of them.
+        unknown = np.flatnonzero(np.isnan(shares))
+        least = int(unknown[-1]) if unknown.size else int(np.argmin(shares))
         if not shares[least] >= LIGHT:
-            warn(LightJoint(self.robot.velocity_names[least], float(shares[least])))
+            warn(LightJoint(self.robot.velocity_names[least], 0.0 if unknown.size else float(shares[least])))
 
     def _multiple_of_dt(self, what: str, period: float, most: float = MOST_STEPS) -> int:
         count = self._steps_in(what, period, most)

@@ -93,7 +93,8 @@ def check_result(what: str, *values: Array | float) -> None:
         NonFiniteMotion: it is not.
     """
     if not all(map(_all_finite, values)):
-        raise NonFiniteMotion(f"{what}: not finite; what was given is too large or too small for double precision")
+        reasons = "what was given is too large or too small for double precision, or a joint moves no inertia"
+        raise NonFiniteMotion(f"{what}: not finite; {reasons}")
 
 
 def _all_finite(value: Array | float) -> bool:

@@ -7,8 +7,8 @@ import pinocchio as pin
 import pytest
 from mechanisms import ROOT, block, chain, double_pendulum, joint, leg, link, point_of, simulator, solo12, urdf
 
-from constrained_sim import Robot, Simulator, constrained_acceleration
-from constrained_sim.exceptions import InvalidValue, LightJoint, ModelError, UnknownName
+from constrained_sim import PointAnchor, Robot, Simulator, constrained_acceleration, minimal_acceleration
+from constrained_sim.exceptions import InvalidValue, LightJoint, ModelError, NonFiniteMotion, UnknownName
 
 LEG = ROOT / "urdf" / "leg.urdf"
 
@@ -253,6 +253,20 @@ def test_joints_that_move_next_to_nothing_where_a_robot_begins_are_warned_of():
         Simulator(robot, q=[0.0, 0.5])
         Simulator(robot.with_joints({"shoulder": {"armature": 1e-3}}), q=robot.neutral())
         Simulator(robot).reset([0.0, 0.5])  # neutral, where it does not begin, is of no interest
+
+
+def test_a_turn_without_inertia_of_a_model_is_named():
+    """Of a model that Pinocchio made: a needle without thickness, whose turn about its length moves nothing."""
+    model = pin.Model()
+    free = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "needle")
+    model.appendBodyToJoint(free, pin.Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 0.0])), pin.SE3.Identity())
+    model.addFrame(pin.Frame("needle", free, 0, pin.SE3.Identity(), pin.FrameType.BODY))
+    robot = Robot(model, [], floating_base=True)
+    with pytest.warns(LightJoint) as caught:
+        Simulator(robot, q=robot.neutral())
+    assert (caught[0].message.joint, caught[0].message.share) == (robot.velocity_names[5], 0.0)
+    with pytest.raises(NonFiniteMotion, match="moves no inertia"):
+        minimal_acceleration(robot, robot.neutral(), np.zeros(6), [], [PointAnchor("tip", "needle", (0, 0, 1))])
 
 
 LIMITS = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
