@@ -15,7 +15,7 @@ import numpy as np
 from constrained_sim.by_name import ByName
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import InvalidValue, listed
-from constrained_sim.impact import Impact
+from constrained_sim.impact_record import ImpactRecord, impacts_from
 from constrained_sim.late_imports import call_late
 from constrained_sim.step_result import StepResult
 from constrained_sim.steppers import Run
@@ -36,32 +36,6 @@ TABLES = ("t", "q", "v", "tau")
 GROUPS = ("contact_forces", "multipliers", "energy", "contact_moments")
 OF_IMPACTS = ("t", "energy_lost", "v_minus", "v_plus", "early")
 """What a file holds: tables with a row for each step, groups of them by name, and tables with a row for each impact."""
-
-
-@dataclass(frozen=True, eq=False)
-class ImpactRecord:
-    """One impact of a run.
-
-    Attributes:
-        t: instant [s].
-        energy_lost: kinetic energy [J].
-        v_minus: (nv,) velocity before.
-        v_plus: (nv,) after.
-        impulses: (3,) on each contact that passed one [N s], world axes, by name.
-        early: contacts that took part before they touched.
-    """
-
-    t: float
-    energy_lost: float
-    v_minus: Array
-    v_plus: Array
-    impulses: Mapping[str, Array]
-    early: int = 0
-
-    @classmethod
-    def of(cls, impact: Impact, t: float) -> ImpactRecord:
-        """Return what is kept of `impact`, at the instant `t` [s]."""
-        return cls(t, impact.energy_lost, impact.v_minus, impact.v_plus, impact.contact_impulses, impact.early)
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,7 +312,14 @@ class Trajectory:
         known = self.setup if setup is None else instance("setup", setup, Setup, "an instance of Setup, or None")
         if known is not None:
             check_robot(self, known.robot)
-        write_table(file, self, None if known is None else known.robot)
+        groups = {
+            "forces": self.contact_forces,
+            "moments": self.contact_moments,
+            "multipliers": self.multipliers,
+            "energy": self.energy,
+        }
+        states = {name: getattr(self, name) for name in TABLES}
+        write_table(file, states, groups, None if known is None else known.robot)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Trajectory:
@@ -359,7 +340,7 @@ class Trajectory:
         def group(prefix: str) -> dict[str, Array]:
             return {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
 
-        impacts = _impacts(text, [arrays[f"impacts/{name}"] for name in OF_IMPACTS], group("impulses/"))
+        impacts = impacts_from(text, [arrays[f"impacts/{name}"] for name in OF_IMPACTS], group("impulses/"))
         forces, multipliers, energy, moments = (group(f"{name}/") for name in GROUPS)
         t, q, v, tau = (arrays[name] for name in TABLES)
         return cls(t, q, v, tau, forces, multipliers, energy, impacts, moments)
@@ -387,21 +368,6 @@ def _path(value: str | os.PathLike[str]) -> str:
     return path("path of a trajectory", value)
 
 
-def _impacts(source: str, tables: Sequence[Array], impulses: Mapping[str, Array]) -> tuple[ImpactRecord, ...]:
-    """Return the impacts in a file, from their `tables` and the `impulses` by contact.
-
-    Raises:
-        InvalidValue: tables that are not of one length.
-    """
-    lengths = {len(np.atleast_1d(table)) for table in (*tables, *impulses.values())}
-    if len(lengths) != 1 or any(table.dtype.kind != "f" for table in (*tables, *impulses.values())):
-        raise InvalidValue("trajectory", source, "a file that Trajectory.save wrote; its impacts do not fit together")
-    return tuple(
-        ImpactRecord(float(t), float(lost), minus, plus, _present(impulses, i), int(early))
-        for i, (t, lost, minus, plus, early) in enumerate(zip(*tables, strict=True))
-    )
-
-
 def _table(what: str, value: object, dimensions: int | None, count: int | None) -> Array:
     """Return `value` if it is an array of numbers with as many `dimensions`, and `count` rows; None: any."""
     is_table = isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.ndim > 0
@@ -418,11 +384,6 @@ def _by_name(records: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
         name: np.array([record.get(name, np.full(size, np.nan)) for record in records]).reshape(-1, size)
         for name, size in sizes.items()
     }
-
-
-def _present(arrays: Mapping[str, Array], i: int) -> dict[str, Array]:
-    """Return row `i` of each array, unless it is NaN there."""
-    return {name: values[i] for name, values in arrays.items() if not np.isnan(values[i]).any()}
 
 
 def _joined(parts: Sequence[Mapping[str, Array]], lengths: Sequence[int]) -> dict[str, Array]:

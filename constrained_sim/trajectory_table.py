@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import pinocchio as pin
 
     from constrained_sim.robot import Robot
-    from constrained_sim.trajectory import Trajectory
 
 POSITION, QUATERNION = ("x [m]", "y [m]", "z [m]"), ("qx [1]", "qy [1]", "qz [1]", "qw [1]")
 
@@ -38,14 +37,25 @@ SPEEDS = {
 """Units of the entries of v, by the same."""
 
 
-def write_table(target: str, trajectory: Trajectory, robot: Robot | None) -> None:
-    """Write the steps of `trajectory` into the file `target`, with names of joints where the `robot` is known.
+Groups = Mapping[str, Mapping[str, Array]]
+"""``"forces"``, ``"moments"``, ``"multipliers"`` and ``"energy"`` of a trajectory."""
+
+
+def write_table(target: str, states: Mapping[str, Array], groups: Groups, robot: Robot | None) -> None:
+    """Write a row for each of n steps into the file `target`.
+
+    Args:
+        target: the file.
+        states: t (n,), q (n, nq), v (n, nv) and tau (n, nu) of a trajectory.
+        groups: what else there is of each step, by what it is and by its name.
+        robot: whose joints give the names; None: they are counted.
 
     Raises:
         InvalidValue: a path at which no file can be written.
     """
-    names = list(_names(trajectory, robot))
-    rows = np.column_stack([table.reshape(len(trajectory.t), -1) for table in _tables(trajectory)])
+    names = ["t [s]", *(_counted(states) if robot is None else _names_of(robot)), *_group_names(groups)]
+    tables = [*states.values(), *(table for group in groups.values() for table in group.values())]
+    rows = np.column_stack([table.reshape(len(states["t"]), -1) for table in tables])
     try:
         with written_whole(Path(target)) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
@@ -55,26 +65,19 @@ def write_table(target: str, trajectory: Trajectory, robot: Robot | None) -> Non
         raise InvalidValue("path of a table", target, f"one that can be written ({error.message})") from error
 
 
-def _tables(trajectory: Trajectory) -> Iterator[Array]:
-    """Yield the arrays of a trajectory in the order of their names."""
-    yield from (trajectory.t, trajectory.q, trajectory.v, trajectory.tau)
-    for group in (trajectory.contact_forces, trajectory.contact_moments, trajectory.multipliers, trajectory.energy):
-        yield from group.values()
+def _counted(states: Mapping[str, Array]) -> Iterator[str]:
+    """Yield names of the entries of q, v and tau of an unknown robot."""
+    for name, units in (("q", "rad or m"), ("v", "rad/s or m/s"), ("tau", "N m or N")):
+        yield from (f"{name}.{i} [{units}]" for i in range(states[name].shape[1]))
 
 
-def _names(trajectory: Trajectory, robot: Robot | None) -> Iterator[str]:
-    """Yield the names of the columns."""
-    yield "t [s]"
-    if robot is None:
-        for name, units in (("q", "rad or m"), ("v", "rad/s or m/s"), ("tau", "N m or N")):
-            yield from (f"{name}.{i} [{units}]" for i in range(getattr(trajectory, name).shape[1]))
-    else:
-        yield from _names_of(robot)
-    for what, unit, group in (("force", "N", trajectory.contact_forces), ("moment", "N m", trajectory.contact_moments)):
-        yield from (f"{what} {name} {axis} [{unit}]" for name in group for axis in "xyz")
-    for name, rows in trajectory.multipliers.items():
+def _group_names(groups: Groups) -> Iterator[str]:
+    """Yield the names of the other columns."""
+    for what, unit in (("force", "N"), ("moment", "N m")):
+        yield from (f"{what} {name} {axis} [{unit}]" for name in groups[f"{what}s"] for axis in "xyz")
+    for name, rows in groups["multipliers"].items():
         yield from (f"multiplier {name}.{i} [N or N m]" for i in range(rows.shape[1]))
-    yield from (f"energy {name} [J]" for name in trajectory.energy)
+    yield from (f"energy {name} [J]" for name in groups["energy"])
 
 
 def _names_of(robot: Robot) -> Iterator[str]:

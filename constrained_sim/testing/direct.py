@@ -10,6 +10,7 @@ import numpy as np
 
 from constrained_sim.compilation.background import BACKGROUND
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
+from constrained_sim.impact_record import ImpactRecord
 from constrained_sim.nanoseconds import seconds_of
 from constrained_sim.package_paths import find_config
 from constrained_sim.ros.world import Period, World
@@ -22,7 +23,6 @@ from constrained_sim.testing.simulated_robot import (
     read_parameters,
 )
 from constrained_sim.testing.snapshot import Snapshot
-from constrained_sim.trajectory import ImpactRecord
 from constrained_sim.wrench import Wrench
 
 

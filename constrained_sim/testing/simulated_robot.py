@@ -13,11 +13,11 @@ import numpy as np
 
 from constrained_sim.config import Config, read_config
 from constrained_sim.exceptions import ConfigError, ControllerFailed, InvalidValue, UnknownName
+from constrained_sim.impact_record import ImpactRecord
 from constrained_sim.nanoseconds import control_steps, nanoseconds_of, seconds_of, whole_nanoseconds
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.robot import WORLD
 from constrained_sim.testing.snapshot import SINGLE_JOINT, Condition, Snapshot
-from constrained_sim.trajectory import ImpactRecord
 from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array, finite_array, number
 from constrained_sim.wrench import Wrench

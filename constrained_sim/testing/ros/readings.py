@@ -10,6 +10,7 @@ import numpy as np
 from constrained_sim.config import Config
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.exceptions import InvalidValue, NotSupported
+from constrained_sim.impact_record import ImpactRecord
 from constrained_sim.nanoseconds import nanoseconds_of, seconds_of, whole_nanoseconds
 from constrained_sim.ros.controller import States
 from constrained_sim.ros.conversions import xyz
@@ -17,7 +18,6 @@ from constrained_sim.ros.odometry_reader import BaseMotion
 from constrained_sim.step_result import ContactForce
 from constrained_sim.testing.ros.session import stamp
 from constrained_sim.testing.snapshot import Snapshot
-from constrained_sim.trajectory import ImpactRecord
 from constrained_sim.validation import Array, read_only
 
 

@@ -15,6 +15,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from constrained_sim.exceptions import InvalidValue, NoAnswer, SimulationFailed
+from constrained_sim.impact_record import ImpactRecord
 from constrained_sim.nanoseconds import nanoseconds_of
 from constrained_sim.package_paths import find_config
 from constrained_sim.robot import WORLD
@@ -36,7 +37,6 @@ from constrained_sim.testing.simulated_robot import (
     read_parameters,
 )
 from constrained_sim.testing.snapshot import Snapshot
-from constrained_sim.trajectory import ImpactRecord
 from constrained_sim.wrench import Wrench
 
 CHUNK = 50
