@@ -69,11 +69,23 @@ def test_a_pool_of_processes_gives_the_same_bits_and_takes_its_own_along(study, 
 
 
 def kill_while_it_hangs(owner, family):
-    """Kill `owner` once it has a run that is busy; tell the processes that it had."""
-    while not any(process.cpu_times().user > 0.3 for process in owner.children(recursive=True)[1:]):
+    """Kill `owner` once it has a run that goes on; tell the processes that it had.
+
+    Those of the study before, which has ended, may still be there for a moment, and have no more to do.
+    """
+    while not any(map(is_busy, owner.children(recursive=True)[1:])):
         time.sleep(0.05)
     family += owner.children(recursive=True)
     owner.kill()
+
+
+def is_busy(process):
+    """Return whether a process has computed for a while, and still does."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        before = process.cpu_times().user
+        time.sleep(0.3)
+        return before > 0.3 and process.cpu_times().user > before
+    return False
 
 
 @pytest.mark.parametrize("workers", [1, 2])
