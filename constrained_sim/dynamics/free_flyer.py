@@ -87,23 +87,23 @@ def expected_velocity(h, theta, M, v, acceleration, known, rows):
         rows: (r,) the first row of each free-flyer in v.
 
     Returns:
-        It, and (r,) the share of the last change of each free-flyer's momentum that was expected once more.
+        It, and (nv,) the shares of the last changes that were expected once more: 1 but for angular velocities.
     """
-    expected, shares = v + h * acceleration, np.zeros(rows.shape[0])
-    for i in range(rows.shape[0]):
-        k = rows[i]
+    expected, shares = v + h * acceleration, np.ones(v.shape[0])
+    for k in rows:
         I, (wx, wy, wz) = _inertia_about_centre(M, k), v[k + 3 : k + 6]
         px, py, pz = _turned_momentum(I, (wx, wy, wz), -(1.0 - theta) * h)
-        guess = wx, wy, wz
+        guess, share = (wx, wy, wz), 0.0
         if known:
             guess = expected[k + 3], expected[k + 4], expected[k + 5]
             ax, ay, az = acceleration[k + 3 : k + 6]
             last = _turned_momentum(I, (wx - h * ax, wy - h * ay, wz - h * az), -(1.0 - theta) * h)
             lx, ly, lz = _turned_by(last, (wx, wy, wz), -h)
-            shares[i] = share = _share_expected(I, (px, py, pz), theta * h, guess)
+            share = _share_expected(I, (px, py, pz), theta * h, guess)
             px, py, pz = px + share * (px - lx), py + share * (py - ly), pz + share * (pz - lz)
         found = _angular_velocity(I, (px, py, pz), theta * h, guess)
         expected[k + 3], expected[k + 4], expected[k + 5] = found
+        shares[k + 3 : k + 6] = share
     return expected, shares
 
 
@@ -117,7 +117,8 @@ def _share_expected(I, p, h, w):
     -c, and by twice that the spin, through the momentum that is kept. A share s of the change makes e grow by
     ``s (1 - 3 c)`` from step to step: without bound if s were 1. The third power keeps that below 1 for any c.
     """
-    ratio = _determinant(*_newton_matrix(I, (0.0, 0.0, 0.0), h, w)) / _determinant(*_newton_matrix(I, p, h, w))
+    a, b, c, d, e, f = I
+    ratio = _determinant((a, b, c), (b, d, e), (c, e, f)) / _determinant(*_newton_matrix(I, p, h, w))
     return min(max(ratio, 0.0), 1.0) ** 3
 
 

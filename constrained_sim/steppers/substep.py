@@ -216,10 +216,7 @@ def final_momentum(model, settings, begin, v, expectation, end):
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
     middle, x, impulses, rows = work.middle, work.x, work.impulses, robot.free_rows
     before, shares = expectation
-    expected = before + (1.0 - 0.5 * theta) * (x - before)
-    for i in range(rows.shape[0]):
-        for k in range(rows[i] + 3, rows[i] + 6):
-            expected[k] = before[k] + (1.0 - 0.5 * theta * shares[i]) * (x[k] - before[k])
+    expected = before + (1.0 - 0.5 * theta * shares) * (x - before)
     between(1.0 - theta, v, expected, middle.v)
     bias = inertial_forces(model, work.pose, middle.v)
     hold_axes(bias, h, theta, middle.M, v, expected, rows)
