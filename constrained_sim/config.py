@@ -155,6 +155,11 @@ class Config:
                 beyond[name] = asked, low, up
         return BeyondLimits(beyond) if beyond else None
 
+    def warnings_at(self, given: Mapping[str, Any], q: Array) -> list[UserWarning]:
+        """Return what is to be said of joints that were asked to be at the positions `given` and are at `q` (nq,)."""
+        warnings = self.beyond_limits(given), self.moved_by_assembly(given, q)
+        return [warning for warning in warnings if warning is not None]
+
     def moved_by_assembly(self, given: Mapping[str, Any], q: Array) -> MovedByAssembly | None:
         """Return the warning of joints that do not begin where they were asked to, as constraints have to hold.
 

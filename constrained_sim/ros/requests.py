@@ -141,9 +141,7 @@ class Requests:
 
     def _warning(self, given: Mapping[str, float]) -> str:
         """Return what is to be said of joints that were put to the positions `given` [rad, m]; empty: nothing."""
-        config = self._world.config
-        warnings = config.beyond_limits(given), config.moved_by_assembly(given, self._world.sim.state.q)
-        return "; ".join(str(warning) for warning in warnings if warning is not None)
+        return "; ".join(map(str, self._world.config.warnings_at(given, self._world.sim.state.q)))
 
     def _spawn_object(self, request: Any, response: Any) -> Change:
         entry = object_from_request(request)

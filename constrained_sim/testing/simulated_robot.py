@@ -150,10 +150,8 @@ class SimulatedRobot(ABC):
                     raise UnknownName(SINGLE_JOINT, name, self.history[0].position)
             finite_array(f"{what} of a reset", list(values.values()), (len(values),))
         snapshot = self._reset(joints["positions"], joints["velocities"])
-        asked = joints["positions"]
-        for warning in (self.config.beyond_limits(asked), self.config.moved_by_assembly(asked, snapshot.q)):
-            if warning is not None:
-                warn(warning)
+        for warning in self.config.warnings_at(joints["positions"], snapshot.q):
+            warn(warning)
         self.history = [snapshot]
         return snapshot
 
