@@ -16,6 +16,12 @@ change, by a centrifugal force that is none. At constant axes the linear velocit
 (Galilei's principle), and rows see the velocity that they see at the ends of the step. Frames move as the midpoint
 scheme moves them, by ``exp(h w / 2)`` and then by ``exp(h w' / 2)``: neither turn changes its own axis, so that the
 components of the angular velocities are the same along the axes in the middle.
+
+Joints move to second order only. So bodies that joints connect point in directions at the end of a step that err by
+O(h^3), and their angular momentum by as much, across. Where all of them together are thin, as a chain that is nearly
+straight, to make it exact about their long axis would take a spin that is larger than this error by the ratio of the
+moments of inertia, a thousand and more. About that axis the momentum is the one that the equation of motion leads to:
+it turns no link about its own axis but by moments that act on it.
 """
 
 from __future__ import annotations
@@ -26,6 +32,13 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.vectors import SMALL_ANGLE, cross, in_axes, in_world, rotated, turned
 from constrained_sim.linalg.products import matvec
 from constrained_sim.linalg.rank import EPSILON
+
+THIN = 0.03, 0.1
+"""Least moment of inertia of what joints connect, relative to the largest: up to the first the angular momentum about
+its axis is not made exact, from the second on it is, between them a share of it. That of a man who stands is 0.1."""
+
+SQUARINGS = 4
+"""Of the inverse of an inertia: at a ratio of 0.1 its 16th power is that of its largest eigenvalue to rounding."""
 
 MOST_NEWTON_STEPS = 50
 """For an angular velocity: it is found in four where a frame turns by 0.01 rad in a step, and in twelve at 1 rad of a
@@ -117,8 +130,7 @@ def _share_expected(I, p, h, w):
     -c, and by twice that the spin, through the momentum that is kept. A share s of the change makes e grow by
     ``s (1 - 3 c)`` from step to step: without bound if s were 1. The third power keeps that below 1 for any c.
     """
-    a, b, c, d, e, f = I
-    ratio = _determinant((a, b, c), (b, d, e), (c, e, f)) / _determinant(*_newton_matrix(I, p, h, w))
+    ratio = _determinant(*_columns(I)) / _determinant(*_newton_matrix(I, p, h, w))
     return min(max(ratio, 0.0), 1.0) ** 3
 
 
@@ -133,11 +145,7 @@ def _angular_velocity(I, p, h, guess):
     for _ in range(MOST_NEWTON_STEPS):
         px, py, pz = _turned_by(p, (x, y, z), -h)
         lx, ly, lz = _times(I, (x, y, z))
-        a, b, c = _newton_matrix(I, (px, py, pz), h, (x, y, z))
-        r = px - lx, py - ly, pz - lz
-        determinant = _determinant(a, b, c)  # Cramer's rule
-        dx, dy = _determinant(r, b, c) / determinant, _determinant(a, r, c) / determinant
-        dz = _determinant(a, b, r) / determinant
+        dx, dy, dz = _solve(_newton_matrix(I, (px, py, pz), h, (x, y, z)), (px - lx, py - ly, pz - lz))
         before, step = step, max(abs(dx), abs(dy), abs(dz))
         if not step < before:
             break  # what is left is rounding
@@ -175,6 +183,22 @@ def _newton_column(I, factors, turn, one, two, d):
     x, y, z = cross(*factors, d[0] + one * ax + two * bx, d[1] + one * ay + two * by, d[2] + one * az + two * bz)
     lx, ly, lz = _times(I, d)
     return lx + x, ly + y, lz + z
+
+
+@kernel(inline=True, error_model="numpy")
+def _solve(columns, r):
+    """Return the three components of x with ``A x = r``, A the matrix with these three columns, by Cramer's rule."""
+    a, b, c = columns
+    determinant = _determinant(a, b, c)
+    x, y = _determinant(r, b, c) / determinant, _determinant(a, r, c) / determinant
+    return x, y, _determinant(a, b, r) / determinant
+
+
+@kernel(inline=True)
+def _columns(I):
+    """Return the three columns of an inertia, for I as :func:`_inertia_about_centre` returns it."""
+    a, b, c, d, e, f = I
+    return (a, b, c), (b, d, e), (c, e, f)
 
 
 @kernel(inline=True)
@@ -216,10 +240,63 @@ def hold_axes(bias, h, theta, M, v, expected, rows):
         ex, ey, ez = _turned_momentum(I, (bx, by, bz), theta * h)
         sx, sy, sz = _turned_momentum(I, (ax, ay, az), -first * h)
         lx, ly, lz = _times(I, (bx - ax, by - ay, bz - az))
-        bias[k + 3] += (ex - sx - lx) / h - x
-        bias[k + 4] += (ey - sy - ly) / h - y
-        bias[k + 5] += (ez - sz - lz) / h - z
+        _add_couple(bias, M, k, I, ((ex - sx - lx) / h - x, (ey - sy - ly) / h - y, (ez - sz - lz) / h - z))
     return bias
+
+
+@kernel(inline=True, error_model="numpy")
+def _add_couple(bias, M, k, I, couple):
+    """Add a couple on all that a free-flyer carries to bias forces (nv,), in place, as if the joints were locked.
+
+    On the body of its frame alone, it would turn that one about the axis of a thin link by far too much.
+    """
+    share, axis = _thin_axis(M, k, I)
+    tx, ty, tz = couple
+    if share < 1.0:
+        x, y, z = _times(axis, couple)
+        tx, ty, tz = tx - (1.0 - share) * x, ty - (1.0 - share) * y, tz - (1.0 - share) * z
+    ax, ay, az = _solve(_columns(I), (tx, ty, tz))
+    x, y, z = cross(*_centre(M, k), ax, ay, az)  # the centre of mass stays where it is
+    for i in range(bias.shape[0]):
+        if i < k or i >= k + 6:
+            bias[i] += M[k, i] * x + M[k + 1, i] * y + M[k + 2, i] * z
+            bias[i] += M[k + 3, i] * ax + M[k + 4, i] * ay + M[k + 5, i] * az
+    bias[k + 3], bias[k + 4], bias[k + 5] = bias[k + 3] + tx, bias[k + 4] + ty, bias[k + 5] + tz
+
+
+@kernel(inline=True, error_model="numpy")
+def _thin_axis(M, k, I):
+    """Return the share of the angular momentum that is made exact about the axis of least inertia I, see :data:`THIN`.
+
+    And the projector onto that axis, as six numbers like I; zeros where the share is 1. That of a rigid body is. No
+    moment of inertia is larger than the sum of the other two, half the trace: hence only one axis can be thin.
+    """
+    a, b, c, d, e, f = I
+    trace, most = a + d + f, 0.5 * (a + d + f)
+    if _determinant(*_columns(I)) >= THIN[1] * most**3 or not _carries_joints(M, k):
+        return 1.0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    a, b, c, d, e, f = d * f - e * e, c * e - b * f, b * e - c * d, a * f - c * c, b * c - a * e, a * d - b * b
+    for _ in range(SQUARINGS):
+        scale = 1.0 / (a + d + f)
+        a, b, c, d, e, f = scale * a, scale * b, scale * c, scale * d, scale * e, scale * f
+        a, b, c, d, e, f = (
+            *(a * a + b * b + c * c, a * b + b * d + c * e, a * c + b * e + c * f),
+            *(b * b + d * d + e * e, b * c + d * e + e * f, c * c + e * e + f * f),
+        )
+    scale = 1.0 / (a + d + f)
+    a, b, c, d, e, f = scale * a, scale * b, scale * c, scale * d, scale * e, scale * f
+    least = I[0] * a + I[3] * d + I[5] * f + 2.0 * (I[1] * b + I[2] * c + I[4] * e)
+    ratio = 2.0 * least / (trace - least)  # to the mean of the other two
+    return min(max((ratio - THIN[0]) / (THIN[1] - THIN[0]), 0.0), 1.0), (a, b, c, d, e, f)
+
+
+@kernel(inline=True)
+def _carries_joints(M, k):
+    """Return whether the free-flyer with the first row k of the inertia M (nv, nv) carries joints."""
+    for i in range(M.shape[0]):
+        if (i < k or i >= k + 6) and M[k : k + 6, i].any():
+            return True
+    return False
 
 
 @kernel(inline=True)
@@ -331,6 +408,28 @@ def free_flyer_momentum(h, inertias, v, impulses, gravity, rows, frames):
         found[i, 0], found[i, 1], found[i, 2] = px, py, pz
         found[i, 3], found[i, 4], found[i, 5] = sx + y * pz - z * py, sy + z * px - x * pz, sz + x * py - y * px
     return found
+
+
+@kernel
+def keep_spin(M, total, rows, carried):
+    """Let the angular momentum about thin axes be what it is in a generalised momentum, see the module, in place.
+
+    Args:
+        M: (nv, nv) inertia at the end of a step.
+        total: (nv,) generalised momentum.
+        rows: (r,) first rows of the free-flyers in v.
+        carried: (r, 6) the exact rows; changed.
+    """
+    for i in range(rows.shape[0]):
+        k = rows[i]
+        share, axis = _thin_axis(M, k, _inertia_about_centre(M, k))
+        if share < 1.0:
+            px, py, pz, lx, ly, lz = carried[i] - total[k : k + 6]
+            x, y, z = cross(*_centre(M, k), px, py, pz)
+            x, y, z = _times(axis, (lx - x, ly - y, lz - z))
+            carried[i, 3] -= (1.0 - share) * x
+            carried[i, 4] -= (1.0 - share) * y
+            carried[i, 5] -= (1.0 - share) * z
 
 
 @kernel(inline=True)

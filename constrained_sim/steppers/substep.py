@@ -15,6 +15,7 @@ from constrained_sim.dynamics.free_flyer import (
     expected_velocity,
     free_flyer_momentum,
     hold_axes,
+    keep_spin,
     middle_coms,
     turn_axes,
 )
@@ -227,6 +228,7 @@ def final_momentum(model, settings, begin, v, expectation, end):
     exact = momentum + applied
     inertias, placements = (begin.M, middle.M, end.M), (begin.frames, middle.frames, end.frames)
     carried = free_flyer_momentum(h, inertias, begin.v, impulses, robot.gravity, rows, placements)
+    keep_spin(end.M, total, rows, carried)
     for i in range(rows.shape[0]):
         exact[rows[i] : rows[i] + 6] = carried[i]
     give_momentum(end.M, robot.momentum_rows, robot.parents_of_momenta, exact, v_plus, total)

@@ -85,8 +85,8 @@ class TimeStepping(Substeps):
     impulses account for, and so that the whole impulse of the step obeys the same laws with the row velocities
     there, friction of what slides on with their means over the step (as in RATTLE, whose second multiplier holds
     the velocities). What this adds is O(h) of the impulses, and counts as force. So momentum is what the forces
-    say, of all that a free-flyer carries (:mod:`~constrained_sim.dynamics.free_flyer`; of other joints to second
-    order), and contact forces never feed energy. (The prediction need not be exact: rows of many contacts of one
+    say, of all that a free-flyer carries (:mod:`~constrained_sim.dynamics.free_flyer`, but about the long axis of a
+    chain; of other joints to second order), and contact forces never feed energy. (The prediction need not be exact: rows of many contacts of one
     body may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3) per step, which a
     projection removes.
 
