@@ -13,7 +13,7 @@ from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact.rolling import RollingFriction
 from constrained_sim.contact.soft_forces import soft_forces
-from constrained_sim.contact.speeds import REST_SPEED
+from constrained_sim.contact.speeds import REST_SPEED, directions
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.stabilization import Baumgarte
 from constrained_sim.validation import Array, read_only
@@ -87,9 +87,7 @@ def _unilateral_rows(
             reached[holds],
         )
         offset[contact_set.normals[reached]] += correction
-    rows, (friction, _, lower, upper) = contact_set.rows_of(reached), contact_set.laws_of(reached)
-    s = geometry.s[rows[: 3 * len(friction)]].reshape(-1, 3)
-    speed = np.linalg.norm(s[:, :2], axis=1, keepdims=True)
-    slips = (speed > REST_SPEED) & np.isfinite(friction)[:, None]
-    slip = np.where(slips, s[:, :2] / np.where(slips, speed, 1.0), 0.0)
-    return reached, rows, ContactRows(geometry.J[rows], offset[rows], friction, slip, lower, upper)
+    rows, laws = contact_set.rows_of(reached), contact_set.laws_of(reached)
+    slip = directions(geometry.s[rows[: 3 * len(laws.friction)]].reshape(-1, 3)[:, :2], REST_SPEED)
+    slip[np.isinf(laws.friction)] = 0.0
+    return reached, rows, ContactRows(geometry.J[rows], offset[rows], laws._replace(slip=slip))

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution, no_values
 from constrained_sim.contact_solvers.quick_contacts import QuickBudget, quick_contacts
 from constrained_sim.contact_solvers.reduced_rows import (
     own_rows,
 )
-from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws, inverse_diagonal
-from constrained_sim.contact_solvers.solve import BY_STICKING, ContactMethod, solve_fallback
+from constrained_sim.contact_solvers.solve import ContactMethod, solve_fallback
 from constrained_sim.contact_solvers.sticking import judge_sticking
 from constrained_sim.contact_solvers.sticking_dynamics import NO_DRY_FRICTION, sticking_dynamics
 from constrained_sim.exceptions import ContactNotSolved, InexactContact
@@ -37,34 +35,21 @@ class ContactRows:
     Attributes:
         J: (n, nv), n = 3 k + m + e.
         offset: (n,) what is added to ``J x`` to give the row quantity u of the contact law.
-        friction: (k,).
-        slip: (k, 2) known direction of slip, zero where the row velocity decides.
-        lower: (m,) lower bounds of the box rows.
-        upper: (m,) upper bounds of the box rows.
+        laws: what the rows obey.
         compliance: (n,) what is added to the diagonal of the Delassus matrix, so that a row's quantity is
             ``J x + offset + compliance impulse``; None: nothing.
-        rolling: (d, 6) rolling and torsional friction, see :mod:`~constrained_sim.contact_solvers.rolling_rows`.
     """
 
     J: Array
     offset: Array
-    friction: Array
-    slip: Array
-    lower: Array = field(default_factory=no_values)
-    upper: Array = field(default_factory=no_values)
+    laws: ContactLaws
     compliance: Array | None = None
-    rolling: Array = field(default_factory=no_rolling)
-
-    @property
-    def laws(self) -> ContactLaws:
-        """What the rows obey."""
-        return ContactLaws(self.friction, self.slip, self.lower, self.upper, self.rolling)
 
     @property
     def normals(self) -> npt.NDArray[np.intp]:
         """Indices of the normal rows of the contacts, and of the box rows."""
-        contacts = 3 * len(self.friction)
-        return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, contacts + len(self.lower))])
+        contacts = 3 * len(self.laws.friction)
+        return np.concatenate([np.arange(2, contacts, 3), np.arange(contacts, contacts + len(self.laws.lower))])
 
     def with_rolling(self, J: Array, offset: Array, rolling: Array) -> ContactRows:
         """Return these rows with `rolling` (d, 6) of contacts among them, and their rows after all others."""
@@ -75,27 +60,27 @@ class ContactRows:
             self,
             J=np.vstack([self.J, J]),
             offset=np.concatenate([self.offset, offset]),
+            laws=self.laws._replace(rolling=np.vstack([self.laws.rolling, rolling])),
             compliance=compliance,
-            rolling=np.vstack([self.rolling, rolling]),
         )
 
     def with_bilateral(self, J: Array, b: Array) -> ContactRows:
         """Return these rows with the bilateral ``J x = b`` (m,) too, as the last of the box rows, without bounds."""
         if not len(b):
             return self
-        end = 3 * len(self.friction) + len(self.lower)
+        laws, free = self.laws, np.full(len(b), np.inf)
+        end = 3 * len(laws.friction) + len(laws.lower)
         return replace(
             self,
             J=np.insert(self.J, end, J, axis=0),
             offset=np.insert(self.offset, end, -b),
-            lower=np.concatenate([self.lower, np.full(len(b), -np.inf)]),
-            upper=np.concatenate([self.upper, np.full(len(b), np.inf)]),
+            laws=laws._replace(lower=np.append(laws.lower, -free), upper=np.append(laws.upper, free)),
         )
 
     @classmethod
     def none(cls, nv: int) -> ContactRows:
         """Return no rows."""
-        return cls(np.zeros((0, nv)), np.zeros(0), np.zeros(0), np.zeros((0, 2)))
+        return cls(np.zeros((0, nv)), np.zeros(0), ContactLaws.of_contacts(no_values()))
 
 
 class ConstrainedSolution(NamedTuple):
@@ -206,16 +191,16 @@ def _solve_contacts(
     may_stick = bool(contacts.compliance is not None or len(b))
     inertia = TreeInertia(system.M, system.parents)
     budget = QuickBudget(method.tolerance, method.newton_first, may_stick)
-    x, delassus, free, enough, *quick, solved = quick_contacts(
+    x, delassus, free, enough, found = quick_contacts(
         inertia, f, (system.J, b), (J, contacts.offset), compliance, laws, start, budget
     )
-    if solved:
-        solution = method.quick_solution(*quick)
+    if found.solved:
+        solution = method.solution(found)
     else:
         problem = ContactProblem(delassus, free, *laws)
-        solution = solve_fallback(problem, replace(method, tolerance=enough), tuple(quick), start)
+        solution = solve_fallback(problem, replace(method, tolerance=enough), found, start)
     total = f + solution.impulse @ J
-    if solved and not len(b):
+    if found.solved and not len(b):
         dynamics = dynamics_residual(system.M, x, total, np.zeros_like(f))
         return ConstrainedSolution(x, no_values(), solution.impulse, solution, dynamics, 0.0)
     return _without_contacts(solver, system, total, b)._replace(impulse=solution.impulse, contact=solution)
@@ -229,25 +214,25 @@ def _solve_held(
     J, offset = rows.J, rows.offset
     if solver.compiled_factorization is not None:
         solver.calls += 1
-        x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
+        x, held, dynamics = sticking_dynamics(
             solver.compiled_factorization, TreeInertia(system.M, system.parents), f, (J, offset), own_rows(len(J)),
             NO_DRY_FRICTION, rows.laws, method.tolerance,
         )  # fmt: skip
     else:
-        every, m, end = system.with_rows(contacts.J), len(b), 3 * len(contacts.friction) + len(contacts.lower)
-        x, found = solver.factor(every).solve(f, np.concatenate([b, -contacts.offset]))
-        forces = np.insert(found[m:], end, found[:m])
+        every, m, end = system.with_rows(contacts.J), len(b), 3 * len(contacts.laws.friction) + len(contacts.laws.lower)
+        x, multipliers = solver.factor(every).solve(f, np.concatenate([b, -contacts.offset]))
+        forces = np.insert(multipliers[m:], end, multipliers[:m])
         whitened = np.insert(every.whitened_rows[m:], end, every.whitened_rows[:m], axis=0)
         scale = inverse_diagonal(np.einsum("ij,ij->i", whitened, whitened), rows.laws)
         free = whitened @ system.whiten(f[None])[0] + offset
-        status, error, magnitude = judge_sticking(rows.laws, scale, free, J @ x + offset, forces)
-        solved = error <= max(OPTIONS.accuracy * magnitude, method.tolerance)
-        residual, dynamics = error / magnitude, dynamics_residual(system.M, x, f, forces @ J)
-    if not solved:
+        held = judge_sticking(rows.laws, scale, free, J @ x + offset, forces, method.tolerance)
+        dynamics = dynamics_residual(system.M, x, f, held.impulse @ J)
+    if not held.solved:
         return None
-    members, m = len(contacts.friction) + len(contacts.lower), len(b)
-    first = members + 2 * len(contacts.friction)
-    impulse, some = np.delete(forces, slice(first, first + m)), np.delete(status, slice(members, members + m))
-    solution = method.quick_solution(impulse, some, (BY_STICKING, 0), residual, magnitude)
-    lam = forces[first : first + m]
+    members, m = len(contacts.laws.friction) + len(contacts.laws.lower), len(b)
+    first = members + 2 * len(contacts.laws.friction)
+    impulse = np.delete(held.impulse, slice(first, first + m))
+    status = np.delete(held.status, slice(members, members + m))
+    solution = method.solution(held._replace(impulse=impulse, status=status))
+    lam = held.impulse[first : first + m]
     return ConstrainedSolution(x, lam, impulse, solution, dynamics, row_residual(system, f, b, x))

@@ -13,6 +13,7 @@ import scipy
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.solvers import Solver, System
 from constrained_sim.validation import Array
 
@@ -63,7 +64,7 @@ class ImpactProblem:
     Attributes:
         system: M and the (m, nv) bilateral rows that hold.
         contacts: (3 k + l, nv) rows of the contacts that take part, and of the one-sided rows.
-        laws: friction, slip, lower and upper bounds of these rows.
+        laws: of these rows.
         v_minus: (nv,).
         s_minus: (m,) velocities of the bilateral rows.
         bilateral_restitution: (m,) Newton's coefficients.
@@ -78,7 +79,7 @@ class ImpactProblem:
 
     system: System
     contacts: Array
-    laws: tuple[Array, Array, Array, Array]
+    laws: ContactLaws
     v_minus: Array
     s_minus: Array
     bilateral_restitution: Array
@@ -127,7 +128,7 @@ class ImpactProblem:
         s = self.contacts @ self.v_minus
         newton = np.where(self.poisson, 0.0, factor * self.restitution)
         rows.offset[rows.normals] -= newton * np.maximum(0.0, -s[rows.normals])
-        every = rows.with_rolling(*self._turning(np.zeros(len(rows.friction))))
+        every = rows.with_rolling(*self._turning(np.zeros(len(rows.laws.friction))))
         compressed = solve_constrained_dynamics(solver, system, momentum, b, every, method)
         restored = np.where(self.poisson, factor * self.restitution, 0.0) * compressed.impulse[rows.normals]
         return self._expand(solver, method, rows, compressed, restored) if restored.any() else compressed
@@ -148,13 +149,13 @@ class ImpactProblem:
             compressed: motion after the compression.
             restored: (k + l,) normal impulses that are given back [N s].
         """
-        system, normals, contacts = self.system, rows.normals, len(rows.friction)
+        system, normals, contacts = self.system, rows.normals, len(rows.laws.friction)
         given = restored[:contacts]
-        sliding = np.flatnonzero((rows.friction > 0.0) & (given > 0.0))
+        sliding = np.flatnonzero((rows.laws.friction > 0.0) & (given > 0.0))
         along = (3 * sliding[:, None] + np.arange(2)).ravel()
         surface = np.zeros((len(sliding), COLUMNS))
         surface[:, CONTACT], surface[:, SIZE] = sliding, 2
-        surface[:, RADIUS] = rows.friction[sliding] * given[sliding]
+        surface[:, RADIUS] = rows.laws.friction[sliding] * given[sliding]
         every = rows.with_rolling(self.contacts[along], rows.offset[along], surface).with_rolling(*self._turning(given))
         momentum = system.M @ compressed.x + restored @ self.contacts[normals]
         motion = solve_constrained_dynamics(solver, system, momentum, system.J @ compressed.x, every, method)
@@ -165,7 +166,7 @@ class ImpactProblem:
 
     def _rows(self) -> ContactRows:
         """Return the rows of the contacts, restitution aside."""
-        rows = ContactRows(self.contacts, self.approach_velocity.copy(), *self.laws)
+        rows = ContactRows(self.contacts, self.approach_velocity.copy(), self.laws)
         if not len(self.contacts):
             return rows
         rows.offset[rows.normals] -= self.target

@@ -31,6 +31,7 @@ from constrained_sim.constraints import (
 from constrained_sim.constraints.constraint import Constraint
 from constrained_sim.contact import Plane
 from constrained_sim.contact_solvers import compile_methods
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.objects import WorldObject
 from constrained_sim.posture import Posture
@@ -103,7 +104,7 @@ def compile_from_the_end() -> None:
     Another process that begins at the beginning finds that compiled when it comes to it.
     """
     SECOND.is_wanted = False
-    sliding = ContactRows(np.eye(3), np.array([1.0, 0.0, -1.0]), np.array([0.1]), np.zeros((1, 2)))
+    sliding = ContactRows(np.eye(3), np.array([1.0, 0.0, -1.0]), ContactLaws.of_contacts(np.array([0.1])))
     free = System(np.eye(3), np.zeros((0, 3)))
     solve_constrained_dynamics(make_solver("range_space"), free, np.zeros(3), np.zeros(0), sliding)
     compile_kernels(kinds=["leg"])

@@ -93,7 +93,7 @@ for k in range(60):
     sim.step(posture.efforts(sim.state.q, sim.state.v))
     states.append([*sim.state.q, *sim.state.v])
 np.save(sys.argv[2], states)
-print(substep_runner.step.runs_source())
+print(substep_runner.run_substep.runs_source())
 """
 """A process that takes some steps, waits for a word, and takes others."""
 

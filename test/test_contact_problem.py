@@ -37,7 +37,7 @@ from constrained_sim.contact_solvers import (
 )
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactSolution
-from constrained_sim.contact_solvers.solve import NAMES
+from constrained_sim.contact_solvers.quick_solution import NAMES
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
 
 OPEN, STICKING, SLIDING = 0, 1, 2

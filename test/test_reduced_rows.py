@@ -131,7 +131,7 @@ def test_sticking_with_fewer_unknowns(dry, factorization):
         robot, M, J, f, offset, reduced, held, expected = standing(seed, dry)
         free = np.linalg.solve(M, f)
         friction, slip, most = np.full(5, 5.0), np.zeros((5, 2)), np.full(dry, 100.0)
-        x, r, status, residual, magnitude, is_solved, dynamics = sticking_dynamics(
+        x, found, dynamics = sticking_dynamics(
             factorization,
             TreeInertia(M, robot.tree.rows),
             f,
@@ -143,18 +143,18 @@ def test_sticking_with_fewer_unknowns(dry, factorization):
         )
         inside = (np.hypot(expected[0:15:3], expected[1:15:3]) < 5.0 * expected[2:15:3]).all()
         if not inside:
-            assert not is_solved
+            assert not found.solved
             continue
-        solved += is_solved
+        solved += found.solved
         condition = np.linalg.cond(M)
         rounding = 1e-14 * condition_of_rows(M, J)
-        assert relative(r, expected) < rounding
+        assert relative(found.impulse, expected) < rounding
         assert relative(x, free + np.linalg.solve(M, J.T @ expected)) < rounding
         assert np.abs(J @ x + offset).max() < 1e-13 * condition * max(1.0, np.abs(offset).max())
-        assert (status == 1).all()
-        assert residual < 1e-11
+        assert (found.status == 1).all()
+        assert found.residual < 1e-11
         assert dynamics < 1e-14
-        assert 0.5 * np.abs(expected).max() < magnitude
+        assert 0.5 * np.abs(expected).max() < found.magnitude
     assert solved > 15
 
 
@@ -173,7 +173,7 @@ def test_contacts_on_what_dry_friction_holds_share_the_load(factorization):
     G = J @ np.linalg.solve(M, J.T)
     laws = ContactLaws(np.ones(1), np.zeros((1, 2)), -most, most, NO_ROLLING)
     joint_friction = held, *contract(robot.tree.rows, held)
-    x, r, _, _, _, is_solved, _ = sticking_dynamics(
+    x, found, _ = sticking_dynamics(
         factorization,
         TreeInertia(M, robot.tree.rows),
         -J.T @ wanted,
@@ -185,8 +185,9 @@ def test_contacts_on_what_dry_friction_holds_share_the_load(factorization):
     )
     expected = np.linalg.pinv(G, 1e-10, hermitian=True) @ G @ wanted
     assert np.abs(x).max() < 1e-13
-    assert relative(r, expected) < 1e-14 * np.linalg.cond(M) * np.linalg.cond(J @ J.T + 1e-3 * np.eye(len(J)))
-    assert is_solved == (np.hypot(*expected[:2]) <= expected[2])
+    condition = np.linalg.cond(M) * np.linalg.cond(J @ J.T + 1e-3 * np.eye(len(J)))
+    assert relative(found.impulse, expected) < 1e-14 * condition
+    assert found.solved == (np.hypot(*expected[:2]) <= expected[2])
 
 
 @pytest.mark.parametrize("factorization", [DIRECT, RANGE_SPACE, NULL_SPACE])

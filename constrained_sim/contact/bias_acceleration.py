@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact.features import FIRST, SECOND, unless_parallel
+from constrained_sim.contact.features import FIRST, SECOND, ContactFeatures, unless_parallel
 from constrained_sim.dynamics.kinematics import bias_at, body_motion, cross, velocity_at
 
 
@@ -20,18 +20,19 @@ def contact_gamma(features, geometry, motion):
     where v(x), a(x) belong to the body point that is at x, accelerations for zero joint accelerations.
 
     Args:
-        features: of the contacts, see :class:`~constrained_sim.contact.features.ContactFeatures`.
+        features: of the contacts, what :class:`~constrained_sim.contact.features.ContactFeatures` holds, as a tuple.
         geometry: axes (k, 3, 3), points (k, 3) [m] and distances (k,) [m] of the contacts, see
             :class:`~constrained_sim.contact.features.ContactGeometry`.
         motion: placements, velocities, biases and gravity, see
             :func:`~constrained_sim.dynamics.kinematics.body_motion`.
     """
-    bodies, axes, points = features[0], geometry[0], geometry[1]
+    features, (axes, points, _) = ContactFeatures(*features), geometry
+    bodies = features.bodies
     gamma = np.empty((bodies.shape[0], 3))
     for i in range(bodies.shape[0]):
         one, two, x = body_motion(bodies[i, 0], *motion), body_motion(bodies[i, 1], *motion), points[i]
         n_rate, x_rate = _rates(one, two, features, geometry, i)
-        turning = _spin_of_axes(axes[i], features[4][i, 0], n_rate)
+        turning = _spin_of_axes(axes[i], features.axes[i, 0], n_rate)
         v_one, v_two = velocity_at(one, x), velocity_at(two, x)
         bias = bias_at(one, x) + cross(one.angular_velocity, x_rate - v_one)
         bias -= bias_at(two, x) + cross(two.angular_velocity, x_rate - v_two)
@@ -49,11 +50,12 @@ def turning_gamma(features, geometry, motion):
 
     where b are angular accelerations for zero joint accelerations, world axes. Arguments as in :func:`contact_gamma`.
     """
-    bodies, axes = features[0], geometry[0]
+    features, (axes, _, _) = ContactFeatures(*features), geometry
+    bodies = features.bodies
     gamma = np.empty((bodies.shape[0], 3))
     for i in range(bodies.shape[0]):
         one, two = body_motion(bodies[i, 0], *motion), body_motion(bodies[i, 1], *motion)
-        turning = _spin_of_axes(axes[i], features[4][i, 0], _rates(one, two, features, geometry, i)[0])
+        turning = _spin_of_axes(axes[i], features.axes[i, 0], _rates(one, two, features, geometry, i)[0])
         bias = one.angular_bias - two.angular_bias
         gamma[i] = axes[i] @ (bias + cross(one.angular_velocity - two.angular_velocity, turning))
     return gamma
@@ -73,10 +75,11 @@ def _spin_of_axes(axes, first, n_rate):
 def _rates(one, two, features, geometry, i):
     """Return the rate (3,) of the normal of contact `i` between two bodies [1/s], and the velocity (3,) of its point.
 
-    ContactFeatures and geometry as in :func:`contact_gamma`.
+    Features and geometry as in :func:`contact_gamma`.
     """
     _, offsets, radii, normal_owner, _, directions, rim_radii = features
-    n, x, length = geometry[0][i, 2], geometry[1][i], geometry[2][i] + radii[i].sum()
+    axes, points, distances = geometry
+    n, x, length = axes[i, 2], points[i], distances[i] + radii[i].sum()
     first = x + (length - radii[i, 1] if normal_owner[i] == FIRST else radii[i, 0]) * n
     second = first - length * n
     v_first, v_second = velocity_at(one, first), velocity_at(two, second)

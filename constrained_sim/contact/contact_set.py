@@ -15,7 +15,7 @@ from constrained_sim.contact.features import ContactFeatures, ContactGeometry, c
 from constrained_sim.contact.laws import SoftLaw
 from constrained_sim.contact.rolling import RollingFriction
 from constrained_sim.contact.soft_contacts import SoftContacts
-from constrained_sim.contact_solvers.scaled_problem import box_bounds
+from constrained_sim.contact_solvers.scaled_problem import ContactLaws, box_bounds
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.validation import Array, read_only
 
@@ -145,10 +145,8 @@ class ContactSet:
         of_contacts = rows[..., : 3 * len(self.members)].reshape(*axes.shape[:-2], 1, 3)
         return np.matmul(of_contacts, axes)[..., 0, :]
 
-    def laws_of(
-        self, indices: npt.NDArray[np.intp], joint_friction: Array = NO_JOINT_FRICTION
-    ) -> tuple[Array, Array, Array, Array]:
-        """Return friction, slip, lower and upper bounds of contacts and one-sided rows, at velocity level.
+    def laws_of(self, indices: npt.NDArray[np.intp], joint_friction: Array = NO_JOINT_FRICTION) -> ContactLaws:
+        """Return the laws of contacts and one-sided rows at velocity level, without resistance to turning.
 
         Args:
             indices: (c,) of them, ascending.
@@ -156,7 +154,7 @@ class ContactSet:
         """
         friction = self.friction[indices[indices < len(self.members)]]
         lower, upper = box_bounds(len(indices) - len(friction), 0, joint_friction)
-        return friction, np.zeros((len(friction), 2)), lower, upper
+        return ContactLaws.of_contacts(friction)._replace(lower=lower, upper=upper)
 
     def reached(self, gaps: Array) -> npt.NDArray[np.intp]:
         """Return the places of all contacts but soft ones, and of one-sided rows at their bound, at `gaps` (k + l,)."""

@@ -13,7 +13,7 @@ from constrained_sim.contact_solvers.natural_map import error_of
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.rolling_rows import CONTACT, SIZE, moment_limit, no_rolling
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws, ScaledProblem, impulse_scale, scaled_problem
-from constrained_sim.contact_solvers.status import classify
+from constrained_sim.contact_solvers.status import classify, without_open
 from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array
 
@@ -55,9 +55,10 @@ class ContactProblem:
 
     def judged(self, impulse: Array, method: str) -> ContactSolution:
         """Return `impulse` (n,), found by `method`, as a solution; what is open is cleared in it."""
-        scaled, impulse = self.scaled, impulse.copy()
-        tolerance = OPTIONS.slack * OPTIONS.accuracy * impulse_scale(scaled.laws, scaled.p, scaled.b, impulse)
-        status = classify(scaled.laws, scaled.p, self.G @ impulse + self.b, impulse, tolerance)
+        scaled, laws = self.scaled, self.laws
+        tolerance = OPTIONS.slack * OPTIONS.accuracy * impulse_scale(laws, scaled.p, scaled.b, impulse)
+        status = classify(laws, scaled.p, self.G @ impulse + self.b, impulse, tolerance)
+        impulse = without_open(laws, status, impulse)
         return ContactSolution(impulse, status, method, 0, self.residual(impulse))
 
     @property

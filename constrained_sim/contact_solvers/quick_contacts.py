@@ -9,6 +9,7 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.delassus import drop_held
 from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.quick_solution import QuickSolution
 from constrained_sim.contact_solvers.scaled_problem import inverse_diagonal
 from constrained_sim.contact_solvers.solve import solve_quick
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
@@ -18,7 +19,7 @@ from constrained_sim.solvers.held_rows import hold_first
 
 
 class QuickBudget(NamedTuple):
-    """What the quick contact methods aim at, and may do.
+    """Tolerance and allowed methods of :func:`quick_contacts`.
 
     Attributes:
         tolerance: error of impulses that is good enough [N s].
@@ -49,7 +50,7 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
 
     Returns:
         (x, G, b of the contacts, error of impulses that is good enough: the budget's, or rounding of the motion; the
-        six values of ``solve_quick``).
+        :class:`~constrained_sim.contact_solvers.quick_solution.QuickSolution`).
     """
     (M, parents), (held, b), (J, offset) = inertia, bilateral, rows
     L = factor_inertia(M, parents)
@@ -72,10 +73,9 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
     for i in range(compliance.shape[0]):
         G[i, i] += compliance[i]
     enough, least = max(budget.tolerance, rounding), rounding / OPTIONS.accuracy
-    impulse, status, how, residual, magnitude, solved = solve_quick(
-        G, bias, laws, start, enough, budget.newton_first, budget.may_stick
-    )
+    found = solve_quick(G, bias, laws, start, enough, budget.newton_first, budget.may_stick)
+    impulse, status, method, iterations, residual, magnitude, solved = found
     if magnitude < least:  # where a whole robot falls freely, its joints need no impulse but rounding
-        residual, magnitude = residual * magnitude / least, least
+        found = QuickSolution(impulse, status, method, iterations, residual * magnitude / least, least, solved)
     free += vecmat(impulse, whitened)
-    return unwhiten_one(L, parents, free), G, bias, enough, impulse, status, how, residual, magnitude, solved
+    return unwhiten_one(L, parents, free), G, bias, enough, found

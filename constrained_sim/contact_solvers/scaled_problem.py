@@ -8,7 +8,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.options import OPTIONS
-from constrained_sim.contact_solvers.rolling_rows import SIZE, moment_limit
+from constrained_sim.contact_solvers.rolling_rows import SIZE, moment_limit, no_rolling
 from constrained_sim.linalg.products import largest_entry
 from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array
@@ -30,6 +30,11 @@ class ContactLaws(NamedTuple):
     lower: Array
     upper: Array
     rolling: Array
+
+    @classmethod
+    def of_contacts(cls, friction: Array) -> ContactLaws:
+        """Return the laws of contacts alone, at velocity level, with these coefficients (k,)."""
+        return cls(friction, np.zeros((len(friction), 2)), np.zeros(0), np.zeros(0), no_rolling())
 
 
 @kernel

@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.active_set_newton import newton
@@ -25,8 +24,19 @@ from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.pivoting import pivoting
 from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution, no_values
 from constrained_sim.contact_solvers.projected_gauss_seidel import projected_gauss_seidel
+from constrained_sim.contact_solvers.quick_solution import (
+    ADMM,
+    BY_STICKING,
+    CONTINUATION,
+    GAUSS_SEIDEL,
+    INTERIOR_POINT,
+    NAMES,
+    NEWTON,
+    PIVOTING,
+    QuickSolution,
+)
 from constrained_sim.contact_solvers.scaled_problem import ScaledProblem, accuracy_of, impulse_scale, scaled_problem
-from constrained_sim.contact_solvers.status import classify
+from constrained_sim.contact_solvers.status import classify, without_open
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
 from constrained_sim.contact_solvers.vanishing_compliance import choose_solution, rigid_limit
 from constrained_sim.exceptions import NonFiniteMotion
@@ -36,12 +46,6 @@ from constrained_sim.validation import Array, finite_array, lookup, number
 Method = Callable[[ContactProblem, Array, float, int], tuple[Array, float, int]]
 """From a problem, impulses (n,) to begin with, a tolerance [N s] and the most iterations to impulses, their error [N s]
 and the iterations done. What a method cannot do it leaves as it is."""
-
-Quick = tuple[Array, npt.NDArray[np.int64], tuple[int, int], float, float]
-"""Impulses (n,), status, which method gave them and iterations of all, relative residual, impulse scale [N s]."""
-
-NAMES = "stick", "newton", "interior_point", "continuation", "pivoting", "gauss_seidel", "admm"
-BY_STICKING, NEWTON, INTERIOR_POINT, CONTINUATION, PIVOTING, GAUSS_SEIDEL, ADMM = range(len(NAMES))
 
 SCHEDULE = (
     *((NEWTON, 12), (INTERIOR_POINT, 50), (CONTINUATION, OPTIONS.compliances)),
@@ -79,21 +83,18 @@ def solve_quick(G, b, laws, start, tolerance, newton_first, may_stick):
         may_stick: whether all contacts may stick; not asked where Newton's method is not the first choice.
 
     Returns:
-        (r (n,), status (k + m + d,), which of the methods found r and how many iterations all of them took, relative
-        residual, impulse scale, whether r solves the problem); if it does not, r is where this ended.
+        A :class:`QuickSolution`.
     """
     problem = scaled_problem(G, b, laws)
     if may_stick or not newton_first:
         stuck = solve_sticking(G, b)
-        r, u = stuck.copy(), matvec(G, stuck)
+        u = matvec(G, stuck)
         u += b
-        status, error, magnitude = judge_sticking(laws, problem.p, b, u, r)
-        if error <= max(OPTIONS.accuracy * magnitude, tolerance):
-            return r, status, (BY_STICKING, 0), error / magnitude, magnitude, True
-        if not newton_first:
-            return stuck, status, (BY_STICKING, 0), error / magnitude, magnitude, False
+        found = judge_sticking(laws, problem.p, b, u, stuck, tolerance)
+        if found.solved or not newton_first:
+            return found
     wanted = accuracy_of(laws, problem.p, b, tolerance)
-    r, error, how = begin_newton(problem, start), np.inf, (BY_STICKING, 0)
+    r, error, by, iterations = begin_newton(problem, start), np.inf, BY_STICKING, 0
     for method, budget in SCHEDULE:
         magnitude = impulse_scale(laws, problem.p, b, r)
         enough = OPTIONS.sufficient if method in QUICK else acceptable(tolerance, magnitude)
@@ -107,10 +108,10 @@ def solve_quick(G, b, laws, start, tolerance, newton_first, may_stick):
             other, left, done = rigid_limit(problem, budget)
         else:
             break
-        how = (how[0], how[1] + done)
+        iterations += done
         if left < error:
-            r, error, how = other, left, (method, how[1])
-    return conclude(problem, r, error, how, tolerance)
+            r, error, by = other, left, method
+    return conclude(problem, r, error, (by, iterations), tolerance)
 
 
 @kernel
@@ -132,28 +133,37 @@ def acceptable(tolerance, magnitude):
 
 @kernel
 def conclude(problem, r, error, how, tolerance):
-    """Return what :func:`solve_quick` does, of impulses r (n,) and their error [N s]: the solution that is taken.
+    """Return the :class:`QuickSolution` that is taken, of impulses r (n,) with this error [N s].
 
     Where dependent rows leave a choice that is the one that
     :mod:`~constrained_sim.contact_solvers.vanishing_compliance` explains, whichever was found.
+
+    Args:
+        problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
+        r: (n,) impulses.
+        error: of r [N s].
+        how: the method that found r, and the iterations of all.
+        tolerance: error of impulses that is good enough [N s].
     """
-    G, b, laws, p = problem
+    (G, b, laws, p), (by, iterations) = problem, how
     magnitude = impulse_scale(laws, p, b, r)
     largest = acceptable(tolerance, magnitude) * magnitude
     solved = error <= largest
     if solved:
         reached = max(accuracy_of(laws, p, b, 0.0), error)
         most = min(max(OPTIONS.slack * reached, tolerance), largest)
-        if how[0] == CONTINUATION:
+        if by == CONTINUATION:
             r = with_least_norm(problem, r, reached, most)
         else:
             r = choose_solution(problem, r, reached, most)
     u = G @ r + b
     status = classify(laws, p, u, r, OPTIONS.slack * OPTIONS.accuracy * magnitude)
+    r = without_open(laws, status, r)
     if not solved:
-        status = classify(laws, p, u, r.copy(), OPTIONS.slack * error)
+        status = classify(laws, p, u, r, OPTIONS.slack * error)
     error, magnitude = error_of(problem, r), impulse_scale(laws, p, b, r)
-    return r, status, how, error / magnitude, magnitude, error <= acceptable(tolerance, magnitude) * magnitude
+    solved = error <= acceptable(tolerance, magnitude) * magnitude
+    return QuickSolution(r, status, by, iterations, error / magnitude, magnitude, solved)
 
 
 @dataclass(frozen=True)
@@ -194,13 +204,12 @@ class ContactMethod:
         """What to begin with where Newton's method would be the first and is not likely to do."""
         return replace(self, name=NAMES[INTERIOR_POINT]) if self.newton_first else self
 
-    def quick_solution(
-        self, impulse: Array, status: npt.NDArray[np.int64], how: tuple[int, int], residual: float, magnitude: float
-    ) -> ContactSolution:
-        """Return what :func:`solve_quick` found."""
-        which, iterations = how
-        largest = float(acceptable(self.tolerance, magnitude))
-        return ContactSolution(impulse, status, NAMES[which], iterations, residual, largest)
+    def solution(self, found: QuickSolution) -> ContactSolution:
+        """Return what a kernel `found`, judged by the tolerance."""
+        largest = float(acceptable(self.tolerance, found.magnitude))
+        return ContactSolution(
+            found.impulse, found.status, NAMES[found.method], found.iterations, found.residual, largest
+        )
 
 
 def solve_contacts(
@@ -227,12 +236,14 @@ def solve_contacts(
     """
     method = ContactMethod(method) if isinstance(method, str) else method
     begin = no_values() if start is None else finite_array("start", start, problem.b.shape)
-    *quick, solved = solve_quick(problem.G, problem.b, problem.laws, begin, method.tolerance, method.newton_first, True)
-    return method.quick_solution(*quick) if solved else solve_fallback(problem, method, tuple(quick), begin)
+    found = solve_quick(problem.G, problem.b, problem.laws, begin, method.tolerance, method.newton_first, True)
+    return method.solution(found) if found.solved else solve_fallback(problem, method, found, begin)
 
 
-def solve_fallback(problem: ContactProblem, method: ContactMethod, quick: Quick, start: Array) -> ContactSolution:
-    """Go on as :func:`solve_contacts` does where :func:`solve_quick` returned no solution but what is in `quick`.
+def solve_fallback(
+    problem: ContactProblem, method: ContactMethod, quick: QuickSolution, start: Array
+) -> ContactSolution:
+    """Go on as :func:`solve_contacts` does where :func:`solve_quick` returned no solution but `quick`.
 
     Contacts that stick whatever the force may have no solution: one of them would pull, and without it penetrate, as
     where a quadruped lands on such feet. With Coulomb's law there is one at the velocity level, in which this contact
@@ -242,21 +253,23 @@ def solve_fallback(problem: ContactProblem, method: ContactMethod, quick: Quick,
         return _follow_schedule(problem, method, quick, start)
     nearly = replace(problem, friction=np.minimum(problem.friction, OPTIONS.strong_friction))
     found = solve_contacts(nearly, method, start if start.size else None)
-    *held, solved = solve_quick(problem.G, problem.b, problem.laws, found.impulse, method.tolerance, True, True)
-    if solved:
-        return method.quick_solution(*held)
+    held = solve_quick(problem.G, problem.b, problem.laws, found.impulse, method.tolerance, True, True)
+    if held.solved:
+        return method.solution(held)
     return found if found.converged else _follow_schedule(problem, method, quick, start)
 
 
-def _follow_schedule(problem: ContactProblem, method: ContactMethod, quick: Quick, start: Array) -> ContactSolution:
+def _follow_schedule(
+    problem: ContactProblem, method: ContactMethod, quick: QuickSolution, start: Array
+) -> ContactSolution:
     """Try one method after the other, but those that have led to `quick`, see :func:`solve_contacts`."""
     if not (np.isfinite(problem.G).all() and np.isfinite(problem.b).all()):
         raise NonFiniteMotion("the velocities of contacts are NaN or infinite")
     scaled = problem.scaled
     wanted = float(accuracy_of(scaled.laws, scaled.p, scaled.b, method.tolerance))
-    impulse, _, how, residual, magnitude = quick
-    error, schedule = residual * magnitude, list(method.schedule)
-    if how[0] == BY_STICKING:
+    impulse, by, iterations = quick.impulse, quick.method, quick.iterations
+    error, schedule = quick.residual * quick.magnitude, list(method.schedule)
+    if by == BY_STICKING:
         impulse, error = begin_newton(scaled, start), np.inf
     else:
         schedule = [entry for entry in schedule if entry[0] not in COMPILED]
@@ -268,11 +281,10 @@ def _follow_schedule(problem: ContactProblem, method: ContactMethod, quick: Quic
         if error <= max(wanted, enough * magnitude):
             break
         other, left, done = METHODS[NAMES[which]](problem, impulse, wanted, budget)
-        how = how[0], how[1] + done
+        iterations += done
         if left < error:
-            impulse, error, how = other, left, (which, how[1])
-    *found, _ = conclude(scaled, impulse, error, how, method.tolerance)
-    return method.quick_solution(*found)
+            impulse, error, by = other, left, which
+    return method.solution(conclude(scaled, impulse, error, (by, iterations), method.tolerance))
 
 
 def gauss_seidel(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:

@@ -35,7 +35,7 @@ def classify(laws, p, u, r, tolerance):
     and p as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map_at`.
 
     A box row is open at a lower bound of 0, slides at any other bound, and sticks between; a rolling moment without a
-    bound of its own is open with its contact. What is open is cleared in r.
+    bound of its own is open with its contact.
     """
     friction, slip, lower, upper, rolling = laws
     contacts = friction.shape[0]
@@ -45,7 +45,6 @@ def classify(laws, p, u, r, tolerance):
         i = 3 * c
         if r[i + 2] <= tolerance:
             status[c] = OPEN
-            r[i] = r[i + 1] = r[i + 2] = 0.0
             continue
         length = np.hypot(r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1])
         slides = length > friction[c] * r[i + 2] + tolerance or friction[c] == 0.0 or slip[c].any()
@@ -54,7 +53,6 @@ def classify(laws, p, u, r, tolerance):
         i = 3 * contacts + j
         if lower[j] == 0.0 and r[i] <= tolerance:
             status[contacts + j] = OPEN
-            r[i] = 0.0
         else:
             inside = lower[j] + tolerance < r[i] < upper[j] - tolerance
             status[contacts + j] = STICKING if inside else SLIDING
@@ -63,10 +61,31 @@ def classify(laws, p, u, r, tolerance):
         moment, contact, end = rolling[j], int(rolling[j, CONTACT]), i + int(rolling[j, SIZE])
         if moment[RADIUS] == 0.0 and status[contact] == OPEN:
             status[first + j] = OPEN
-            r[i:end] = 0.0
         else:
             length = np.linalg.norm(r[i:end] - p[i:end] * u[i:end])
-            moves = length > moment_limit(moment, r[3 * contact + 2]) + tolerance or moment[DIRECTION:].any()
+            normal = 0.0 if status[contact] == OPEN else r[3 * contact + 2]
+            moves = length > moment_limit(moment, normal) + tolerance or moment[DIRECTION:].any()
             status[first + j] = SLIDING if moves else STICKING
         i = end
     return status
+
+
+@kernel
+def without_open(laws, status, r):
+    """Return a copy of the impulses r (n,) with zeros for all that is open by its `status` (k + m + d,)."""
+    friction, _, lower, _, rolling = laws
+    contacts, r = friction.shape[0], r.copy()
+    first = contacts + lower.shape[0]
+    for c in range(contacts):
+        if status[c] == OPEN:
+            r[3 * c] = r[3 * c + 1] = r[3 * c + 2] = 0.0
+    for j in range(contacts, first):
+        if status[j] == OPEN:
+            r[j + 2 * contacts] = 0.0
+    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    for j in range(rolling.shape[0]):
+        end = i + int(rolling[j, SIZE])
+        if status[first + j] == OPEN:
+            r[i:end] = 0.0
+        i = end
+    return r

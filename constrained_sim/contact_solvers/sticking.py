@@ -7,8 +7,9 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.natural_map import natural_map_at
 from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.quick_solution import BY_STICKING, QuickSolution
 from constrained_sim.contact_solvers.scaled_problem import impulse_scale
-from constrained_sim.contact_solvers.status import classify
+from constrained_sim.contact_solvers.status import classify, without_open
 from constrained_sim.linalg.cholesky import independent_factor, range_factor, substitute_twice
 from constrained_sim.linalg.elimination import eliminate, substitute
 from constrained_sim.linalg.products import largest_entry
@@ -35,14 +36,16 @@ def of_least_norm(G, L, goal):
 
 
 @kernel
-def judge_sticking(laws, p, b, u, r):
-    """Judge impulses r (n,), with the row velocities u (n,), with which all contacts stick; what pulls is cleared in r.
+def judge_sticking(laws, p, b, u, r, tolerance):
+    """Judge impulses r (n,), with the row velocities u (n,), with which all contacts stick.
 
     Other arguments as in :func:`~constrained_sim.contact_solvers.natural_map.natural_map_at`.
 
     Returns:
-        (status (k + m + d,), largest |F|, impulse scale).
+        A :class:`QuickSolution`, in which what pulls is open.
     """
     magnitude = impulse_scale(laws, p, b, r)
     error = largest_entry(natural_map_at(laws, p, b, u, r))
-    return classify(laws, p, u, r, OPTIONS.slack * OPTIONS.accuracy * magnitude), error, magnitude
+    status = classify(laws, p, u, r, OPTIONS.slack * OPTIONS.accuracy * magnitude)
+    solved = error <= max(OPTIONS.accuracy * magnitude, tolerance)
+    return QuickSolution(without_open(laws, status, r), status, BY_STICKING, 0, error / magnitude, magnitude, solved)

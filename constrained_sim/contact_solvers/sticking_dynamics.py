@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.reduced_rows import (
     expand_rows,
     expanded_diagonal,
@@ -44,8 +43,8 @@ def sticking_dynamics(factorization, inertia, f, every_row, basis, joint_frictio
         tolerance: error of impulses that is good enough [N s].
 
     Returns:
-        (x, impulse, status, relative residual, impulse scale, whether this solves the problem,
-        relative residual of the equation of motion).
+        (x, :class:`~constrained_sim.contact_solvers.quick_solution.QuickSolution`, relative residual of the equation of
+        motion).
     """
     (M, parents), (J, offset) = inertia, every_row
     x, impulse, b, scale, is_unique = _without_held(factorization, M, f, J, basis, offset, joint_friction)
@@ -57,9 +56,9 @@ def sticking_dynamics(factorization, inertia, f, every_row, basis, joint_frictio
             expand_rows(basis, before) + offset,
             expanded_diagonal(basis, G),
         )
-    status, error, magnitude = judge_sticking(laws, inverse_diagonal(scale, laws), b, matvec(J, x) + offset, impulse)
-    solved = error <= max(OPTIONS.accuracy * magnitude, tolerance)
-    return x, impulse, status, error / magnitude, magnitude, solved, dynamics_residual(M, x, f, vecmat(impulse, J))
+    u = matvec(J, x) + offset
+    found = judge_sticking(laws, inverse_diagonal(scale, laws), b, u, impulse, tolerance)
+    return x, found, dynamics_residual(M, x, f, vecmat(found.impulse, J))
 
 
 @kernel

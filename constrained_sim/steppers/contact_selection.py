@@ -71,7 +71,7 @@ def will_close(model, h, begin, acceleration):
     """Return whether anything is predicted to close within the next h [s].
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         h: [s].
         begin: the state at the beginning.
         acceleration: (nv,) of the last step.
@@ -111,7 +111,7 @@ def candidate_rows(model, h, begin, v, middle, soft, excluded):
     The row of a degree of freedom with dry friction has no offset.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         h: length of the step [s].
         begin: the state at its beginning.
         v: (nv,) velocity there, along the axes at the evaluation point.
@@ -253,7 +253,7 @@ def active_set(status, gaps, end, excluded):
 
 
 @kernel
-def spread(candidates, normals, impulse, status, all_impulses, all_status):
+def scatter(candidates, normals, impulse, status, all_impulses, all_status):
     """Fill in impulses and status of all contacts and one-sided rows.
 
     Args:

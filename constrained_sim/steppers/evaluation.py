@@ -34,7 +34,7 @@ def configure(model, pose, q, h, v, coms, state):
     """Give a `state` the configuration reached from q in h [s] at the velocity v, and place the joints.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         pose: of the tree, filled as far as the placements.
         q: (nq,) configuration.
         h: [s].
@@ -55,7 +55,7 @@ def evaluate_rows(model, target, pose, v, state):
     """Fill in what a `state` has of constraints, at its configuration, the joints of which are placed.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         target: (2, m) of the bilateral rows.
         pose: of the tree; the axes are found too.
         v: (nv,) velocity at which the rows move.
@@ -119,7 +119,7 @@ def bilateral_goal(model, targets, begin, v, middle):
     They move at the end as they are to, but for what their velocity changes by from the beginning to the middle.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         targets: (2, 2, m) of the rows at both ends.
         begin: the state at the beginning.
         v: (nv,) velocity there, along the axes in the middle.
@@ -140,7 +140,7 @@ def step_back(model, before, pose, state, rows):
     """Return the smallest tangent step (nv,) that takes the drift out of a `state`, to first order.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         before: (m, nv) bilateral rows where the step began.
         pose: of the state.
         state: the state; its bilateral rows, and
@@ -167,7 +167,7 @@ def hold(model, target, held, status, pose, begin, end):
     rows of sticking contacts keep their position meanwhile.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         target: (2, m) of the bilateral rows at the end.
         held: contacts and limits that are active or have sunk, ascending.
         status: of all contacts and limits.

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from constrained_sim.compilation.kernel import InterpretedModel
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact_solvers.solve import BY_STICKING
+from constrained_sim.contact_solvers.quick_solution import BY_STICKING, QuickSolution
 from constrained_sim.dynamics.dynamics import Dynamics, integrate, potential_energy
 from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.robot import Robot
@@ -136,18 +136,20 @@ class InterpretedSubstepModel(InterpretedModel):
         dynamics = (work.pose if phase == PREDICTION else work.end_pose).dynamics
         added = problem.added if problem.added.any() else None
         system = RobotSystem(dynamics, problem.J_bilateral, self.bound.bilateral.members, added)
-        method = inputs.turned if phase == TURNED_FRICTION else inputs.method
+        method = inputs.method
+        if phase == TURNED_FRICTION:  # from there Newton's method seldom gets on
+            method = method.without_newton
         rows = self._contact_rows(settings, problem)
         motion = solve_constrained_dynamics(inputs.solver, system, problem.f, problem.goal, rows, method, start)
         self.decisive, contact = motion, motion.contact
         if phase == PREDICTION:
             self.predicted = motion
-        solved, residuals = True, (motion.dynamics_residual, motion.constraint_residual)
-        status, residual = np.empty(0, dtype=np.int64), 0.0
+        status, residual, solved = np.empty(0, dtype=np.int64), 0.0, True
         if contact is not None:
             status, residual, solved = contact.status, contact.residual, contact.converged
-        how = BY_STICKING, 0
-        return RowSolution(motion.x, motion.impulse, motion.lam, status, how, residual, 1.0, solved, *residuals)
+        # which method solved it, and how, is in the motion
+        found = QuickSolution(motion.impulse, status, BY_STICKING, 0, residual, 1.0, solved)
+        return RowSolution(motion.x, motion.lam, found, motion.dynamics_residual, motion.constraint_residual)
 
     def _contact_rows(self, settings: StepSettings, problem: StepProblem) -> ContactRows:
         """Return the rows of a problem with their laws."""
@@ -155,4 +157,4 @@ class InterpretedSubstepModel(InterpretedModel):
         if active.compliance.size:  # of contacts; all rows after theirs have none
             compliance = np.append(active.compliance, np.zeros(len(active.offset) - len(active.compliance)))
         laws = self.bound.contacts.laws_of(active.chosen, settings.h * self.robot.joints.coulomb_effort)
-        return ContactRows(active.J, active.offset, *laws, compliance, active.moments)
+        return ContactRows(active.J, active.offset, laws._replace(rolling=active.moments), compliance)

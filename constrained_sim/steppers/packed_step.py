@@ -1,4 +1,7 @@
-"""How what a step leaves lies in one array: to make an array of each part takes longer than the step of a leg."""
+"""Layout of the array in which a compiled step leaves its results.
+
+To allocate an array for each of them takes longer than the step of a leg.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import NamedTuple
 
 from numba.extending import register_jitable
 
+from constrained_sim.energy import TERMS
 from constrained_sim.validation import Array
 
 
@@ -106,24 +110,18 @@ class StepOutputs(NamedTuple):
 
 
 @register_jitable
-def first_gap(sizes):
-    """Return where in a record the gaps begin; then come violations and velocities of the bilateral rows."""
-    nq, nv, flyers, k, _, _, _, _, _, _ = sizes
-    return nq + nv * (nv + 1) + 12 * flyers + 13 * k
-
-
-@register_jitable
 def state_size(sizes):
     """Return how many numbers :func:`unpack_state` unpacks."""
-    _, nv, _, k, rows, _, m, turning, _, soft = sizes
-    return first_gap(sizes) + (rows - 2 * k) + 2 * m + rows * (nv + 1) + (m + turning) * nv + 2 * soft
+    nq, nv, flyers, k, rows, _, m, turning, _, soft = sizes
+    per_row, per_contact = nv + 2, 9 + 3 + 1 - 2
+    return nq + nv * (nv + 1) + 12 * flyers + per_contact * k + per_row * rows + (m + turning) * nv + 2 * m + 2 * soft
 
 
 @register_jitable
 def packed_size(sizes):
     """Return the length of a record."""
     _, nv, _, k, rows, joint_friction, m, turning, _, _ = sizes
-    return state_size(sizes) + 9 + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m + 2 * turning
+    return state_size(sizes) + TERMS + 3 * nv + 3 * rows + 9 * k + 2 * joint_friction + 2 * m + 2 * turning
 
 
 @register_jitable
@@ -164,7 +162,7 @@ def unpack_outputs(record, sizes):
     """Return the other parts of a `record`: the :class:`StepOutputs`."""
     _, nv, _, k, rows, joint_friction, m, e, _, _ = sizes
     energy = state_size(sizes)
-    a, forces = energy + 9, energy + 9 + nv
+    a, forces = energy + TERMS, energy + TERMS + nv
     axes = forces + rows + m
     efforts = axes + 9 * k
     impulse, friction = efforts + nv, efforts + nv + rows

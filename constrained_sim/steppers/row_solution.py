@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.quick_contacts import QuickBudget, quick_contacts
+from constrained_sim.contact_solvers.quick_solution import BY_STICKING, QuickSolution
 from constrained_sim.contact_solvers.reduced_rows import reduce_contact_rows
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws, box_bounds
-from constrained_sim.contact_solvers.solve import BY_STICKING
 from constrained_sim.contact_solvers.sticking_dynamics import sticking_dynamics
 from constrained_sim.linalg.products import vecmat
 from constrained_sim.solvers.held_dynamics import TreeInertia, dynamics_residual, free_motion
@@ -54,26 +53,17 @@ class RowSolution(NamedTuple):
 
     Attributes:
         x: (nv,) velocity.
-        impulse: (n + d + f,) of contacts and one-sided rows that take part, of dry friction, and of turning
-            [N s, N m s].
-        lam: (m,) of the bilateral rows [N s, N m s].
-        status: of the contacts, one-sided rows, degrees of freedom with dry friction, and moments that take part.
-        how: which method found them, and steps.
-        residual: relative, of the contact law.
-        magnitude: impulse scale [N s].
-        solved: whether the contact problem is.
+        lam: (m,) impulses of the bilateral rows [N s, N m s].
+        contact: the other impulses (n + d + f,): of contacts and one-sided rows that take part, of dry friction, and of
+            turning [N s, N m s]; and the status of the contacts, one-sided rows, degrees of freedom with dry friction,
+            and moments.
         dynamics_residual: relative, of the equation of motion.
         constraint_residual: relative, of the bilateral rows.
     """
 
     x: Array
-    impulse: Array
     lam: Array
-    status: npt.NDArray[np.int64]
-    how: tuple[int, int]
-    residual: float
-    magnitude: float
-    solved: bool
+    contact: QuickSolution
     dynamics_residual: float
     constraint_residual: float
 
@@ -83,8 +73,8 @@ def solve_rows(model, settings, phase, problem, start):
     """Solve for the velocity: first with all rows held, and where the contact law forbids that, by contact methods.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
-        settings: see ``advance``.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
+        settings: see ``substep``.
         phase: :data:`PREDICTION`, :data:`CORRECTION` or :data:`TURNED_FRICTION`; a solution is the same in each.
         problem: see :class:`StepProblem`.
         start: impulses near those of the rows; (0,): nothing is known.
@@ -102,33 +92,35 @@ def solve_rows(model, settings, phase, problem, start):
             M[i, i] += added[i]
     if not (n + d + m):
         x, dynamics = free_motion(M, robot.parents, f)
-        return RowSolution(
-            x, np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), (BY_STICKING, 0), 0.0, 1.0, True, dynamics, 0.0
-        )
+        return RowSolution(x, np.empty(0), _no_contact(True), dynamics, 0.0)
     sticks = np.searchsorted(active.chosen, contacts.friction.shape[0])
     one_sided, most = active.chosen.shape[0] - sticks, settings.h * robot.joints.coulomb_effort
     slip, friction = np.zeros((sticks, 2)), contacts.friction[active.chosen[:sticks]]
-    x, impulse, lam, status, residual, magnitude, solved, dynamics = _hold_all(
-        settings, robot, contacts, problem, M, (friction, slip, most)
-    )
-    how, inconsistent = (BY_STICKING, 0), 0.0
+    x, lam, found, dynamics = _hold_all(settings, robot, contacts, problem, M, (friction, slip, most))
+    inconsistent = 0.0
     if not (n + d):
-        residual, magnitude, solved = 0.0, 1.0, True
-    elif not solved:
+        found = _no_contact(True)
+    elif not found.solved:
         may_stick = m > 0 or active.compliance.shape[0] > 0
         lower, upper = box_bounds(one_sided, 0, most)
         laws = ContactLaws(friction, slip, lower, upper, active.moments)
         budget = QuickBudget(settings.tolerance, settings.newton_first, may_stick)
-        x, _, _, _, impulse, status, how, residual, magnitude, solved = quick_contacts(
+        x, _, _, _, found = quick_contacts(
             TreeInertia(M, robot.parents), f, (held_J, goal), (J, offset), active.compliance, laws, start, budget
         )
-        total = f + vecmat(impulse, J)
+        total = f + vecmat(found.impulse, J)
         if m:
             x, lam, _, _, _ = hold_rows(settings.factorization, M, robot.parents, held_J, total, goal)
         dynamics = dynamics_residual(M, x, f, total - f + vecmat(lam, held_J))
     if m:
         inconsistent = largest_row_error(held_J, goal, x, free_motion(M, robot.parents, f)[0])
-    return RowSolution(x, impulse, lam, status, how, residual, magnitude, solved, dynamics, inconsistent)
+    return RowSolution(x, lam, found, dynamics, inconsistent)
+
+
+@kernel
+def _no_contact(solved):
+    """Return a solution in which no contact takes part."""
+    return QuickSolution(np.empty(0), np.empty(0, dtype=np.int64), BY_STICKING, 0, 0.0, 1.0, solved)
 
 
 @kernel(spliced=True)
@@ -145,15 +137,21 @@ def _hold_all(settings, robot, contacts, problem, M, laws):
             friction [N m s, N s].
 
     Returns:
-        (x, impulse, lam, status, relative residual, impulse scale, whether this is the solution, relative residual of
-        the equation of motion).
+        (x, lam, :class:`~constrained_sim.contact_solvers.quick_solution.QuickSolution` of the other rows, relative
+        residual of the equation of motion).
     """
     active, goal = problem.active, problem.goal
     friction, slip, most = laws
     m, n, d, t = goal.shape[0], active.rows.shape[0], most.shape[0], active.turning.shape[0]
     members, k = active.chosen.shape[0], contacts.friction.shape[0]
     if active.compliance.shape[0]:
-        return np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.int64), 0.0, 1.0, False, 0.0
+        nothing = np.empty(0)
+        return (
+            nothing,
+            nothing,
+            QuickSolution(nothing, np.empty(0, dtype=np.int64), BY_STICKING, 0, 0.0, 1.0, False),
+            0.0,
+        )
     every, offsets = active.J, active.offset
     if m:
         every = np.concatenate((every[:n], problem.J_bilateral, every[n:]))
@@ -161,17 +159,18 @@ def _hold_all(settings, robot, contacts, problem, M, laws):
     basis = reduce_contact_rows(
         np.append(active.rows, np.full(m + d + t, 3 * k)), contacts.features.bodies, problem.axes, problem.points
     )
-    held = robot.joints.friction_dofs[: 0 if t else d]  # only where their rows are the last ones
-    joint_friction = held, robot.others, robot.parents_of_others
+    dry = robot.joints.friction_dofs[: 0 if t else d]  # only where their rows are the last ones
+    joint_friction = dry, robot.others, robot.parents_of_others
     lower, upper = box_bounds(members - friction.shape[0], m, most)
     contact_laws = ContactLaws(friction, slip, lower, upper, active.moments)
     inertia = TreeInertia(M, robot.parents)
-    x, forces, status, residual, magnitude, solved, dynamics = sticking_dynamics(
+    x, held, dynamics = sticking_dynamics(
         settings.factorization, inertia, problem.f, (every, offsets), basis, joint_friction, contact_laws,
         settings.tolerance,
     )  # fmt: skip
     if not m:
-        return x, forces, np.empty(0), status, residual, magnitude, solved, dynamics
+        return x, np.empty(0), held, dynamics
+    forces, status, method, iterations, residual, magnitude, solved = held
     impulse, lam = np.concatenate((forces[:n], forces[n + m :])), forces[n : n + m].copy()
     status = np.concatenate((status[:members], status[members + m :]))
-    return x, impulse, lam, status, residual, magnitude, solved, dynamics
+    return x, lam, QuickSolution(impulse, status, method, iterations, residual, magnitude, solved), dynamics

@@ -14,22 +14,22 @@ from constrained_sim.steppers.packed_step import state_size, unpack_outputs, unp
 from constrained_sim.steppers.soft_rows import is_one_active
 from constrained_sim.steppers.state_checks import are_finite
 from constrained_sim.steppers.step_model import StepArguments, StepForces, StepSettings
-from constrained_sim.steppers.substep import DONE, advance
+from constrained_sim.steppers.substep import DONE, substep
 
 
 @kernel(nogil=True, stage=True)
 def run_steps(model, settings, law, limits, arguments, asked, states, records):
-    """Do steps as :func:`~constrained_sim.steppers.substep.advance` does, until one needs another way.
+    """Do steps as :func:`~constrained_sim.steppers.substep.substep` does, until one needs another way.
 
     Other threads of Python go on meanwhile.
 
     Args:
         model: what is the same in all steps.
-        settings: of the first step, see ``advance``.
+        settings: of the first step, see ``substep``.
         law: see :class:`~constrained_sim.posture.JointFeedback`.
         limits: efforts (nu,), smallest and largest [N m, N]; and (soft,) which soft contacts may be active: the run
             ends before others are.
-        arguments: see ``advance``, the same in all steps; but its targets are (n, 2, 2, m), one for each step, or n is
+        arguments: see ``substep``, the same in all steps; but its targets are (n, 2, 2, m), one for each step, or n is
             1 and they are those of all; its efforts are held until the law is asked.
         asked: how many steps there are from one evaluation of the law to the next, and to the first; the time [s].
         states: record that begins with the state at the beginning, and changes to that after the last step; another,
@@ -66,7 +66,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records):
         target = targets[min(i, targets.shape[0] - 1)]
         acting = StepArguments(Efforts(tau, efforts.damping), wrenches, target, excluded, user_forces)
         this = StepSettings(h, corrects, passes, factorization, tolerance, newton_first, goes_on)
-        reached, _, held = advance(model, this, begin, acceleration, acting, unknown, found, end)
+        reached, _, held = substep(model, this, begin, acceleration, acting, unknown, found, end)
         calls += held
         if reached != DONE or not are_finite(end.q, end.v):
             break

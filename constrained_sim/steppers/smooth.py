@@ -61,11 +61,18 @@ class Smooth(Stepper):
         if isinstance(self.stabilization, Projection):
             end, energy[PROJECTION] = self.project(self.stabilization, end, solver)
         lam = start.bound.rows(integrals[:rows] / self.dt, np.zeros(0))
-        rest = read_only(np.zeros(self.robot.nv))
-        moved = difference(self.robot, start.q, end.q) / self.dt if ahead is None else ahead
-        axes, impacts = end.contact.axes, () if jump is None else (jump,)
         return StepOutcome(
-            end, a, read_only(lam), axes, rest, NO_CONTACT, impacts, energy, field.motion, np.zeros(0), moved
+            end=end,
+            a=a,
+            lam=read_only(lam),
+            axes=end.contact.axes,
+            dry_friction=read_only(np.zeros(self.robot.nv)),
+            status=NO_CONTACT,
+            impacts=() if jump is None else (jump,),
+            energy=energy,
+            motion=field.motion,
+            moments=np.zeros(0),
+            damped_velocity=difference(self.robot, start.q, end.q) / self.dt if ahead is None else ahead,
         )
 
     def _velocity_ahead(self, start: Evaluation, field: _Field) -> Array:

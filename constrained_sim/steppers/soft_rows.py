@@ -93,7 +93,7 @@ def soft_rows(model, begin, user_forces, excluded, h):
     the rows along the surface.
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         begin: the :class:`~constrained_sim.steppers.packed_step.State` at the beginning of the step.
         user_forces: see :func:`forces_of_users`.
         excluded: (x,) contacts that may not become active.
@@ -159,7 +159,7 @@ def slide_springs(model, h, begin, found, end):
     """Fill in the springs of soft contacts along their surfaces at the end of a step of h [s].
 
     Args:
-        model: see :func:`~constrained_sim.steppers.substep.advance`.
+        model: see :func:`~constrained_sim.steppers.substep.substep`.
         h: [s].
         begin: the :class:`~constrained_sim.steppers.packed_step.State` at the beginning.
         found: impulses and status, a :class:`~constrained_sim.steppers.step_model.StepForces`.

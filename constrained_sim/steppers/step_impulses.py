@@ -57,7 +57,7 @@ def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, imp
     damping, stiffness, actuation, friction_dofs, _ = joints
     x, impulse, J, joint_friction, feedback = (
         solution.x,
-        solution.impulse,
+        solution.contact.impulse,
         active.J,
         found.joint_friction,
         efforts.damping,
@@ -110,7 +110,8 @@ def enter_correction(friction_dofs, begin, total, active, solution, found, end):
     """
     x, v_plus, n, d, energy = end.v, solution.x, active.rows.shape[0], friction_dofs.shape[0], found.energy
     M, lam, J_bilateral, J_begin = end.M, found.lam, end.J_bilateral, begin.J_bilateral
-    row_impulses, joint_friction, turning = solution.impulse[:n], solution.impulse[n : n + d], solution.impulse[n + d :]
+    impulse, status = solution.contact.impulse, solution.contact.status
+    row_impulses, joint_friction, turning = impulse[:n], impulse[n : n + d], impulse[n + d :]
     change, J = np.zeros((CAUSES, x.shape[0])), active.J
     for i in range(x.shape[0]):
         change[GRAVITY_CORIOLIS, i] = total[i] - vecdot(M[i], x)
@@ -122,7 +123,7 @@ def enter_correction(friction_dofs, begin, total, active, solution, found, end):
         change[CONTACTS] += vecmat(turning - found.moments[active.turning], J[n + d :])
         found.moments[active.turning] = turning
     energy += energy_of(x, v_plus, M, change)
-    found.impulse[active.rows], found.status[active.chosen] = row_impulses, solution.status[: active.chosen.shape[0]]
+    found.impulse[active.rows], found.status[active.chosen] = row_impulses, status[: active.chosen.shape[0]]
     lam[:], end.s[:] = solution.lam, matvec(end.J, v_plus)
     by_contacts = 0.5 * (vecdot(found.impulse, begin.s) + vecdot(found.impulse, end.s))
     for row in active.turning:

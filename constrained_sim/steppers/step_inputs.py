@@ -24,7 +24,6 @@ class StepInputs(NamedTuple):
         wrenches: external ones, constant along their axes during the step.
         solver: of the linear part.
         method: of the contact problems.
-        turned: of those in which friction was turned against the mean slip: Newton's method seldom gets on from there.
         excluded: (x,) contacts and limits that carry no force.
         user_forces: what the user's laws of soft contacts say, see
             :func:`~constrained_sim.steppers.soft_rows.forces_of_users`.
@@ -34,11 +33,5 @@ class StepInputs(NamedTuple):
     wrenches: WrenchTable
     solver: Solver
     method: ContactMethod
-    turned: ContactMethod
     excluded: npt.NDArray[np.int64] = NO_CONTACT
     user_forces: Array = NO_FORCES
-
-    @classmethod
-    def of(cls, efforts: Efforts, wrenches: WrenchTable, solver: Solver, method: ContactMethod) -> StepInputs:
-        """Return what acts during a whole step whose contact problems are solved by `method`."""
-        return cls(efforts, wrenches, solver, method, method.without_newton)

@@ -17,7 +17,7 @@ from constrained_sim.steppers.state_checks import largest_violation
 from constrained_sim.validation import Array, read_only
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
     """A state, and the constraints as they are there.
 
@@ -101,7 +101,7 @@ class StepResiduals(NamedTuple):
     complementarity: float
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class StepOutcome:
     """What one step gave.
 

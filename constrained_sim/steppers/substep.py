@@ -31,7 +31,7 @@ from constrained_sim.linalg.inertia_factor import solve_inertia
 from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.linalg.products import matvec, vecmat
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows, spread
+from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows, scatter
 from constrained_sim.steppers.evaluation import (
     bilateral_goal,
     configure,
@@ -55,11 +55,11 @@ from constrained_sim.steppers.step_energy import energy_of
 from constrained_sim.steppers.step_impulses import between, enter_correction, enter_loads, enter_solution, values_of
 
 UNSOLVED, PREDICTED, UNCORRECTED, REVERSED, INACCURATE, DONE = range(6)
-"""How far a step came, see :func:`advance`."""
+"""How far a step came, see :func:`substep`."""
 
 
 @kernel(stage=True)
-def advance(model, settings, begin, acceleration, arguments, near, found, end):
+def substep(model, settings, begin, acceleration, arguments, near, found, end):
     """Do a step without impact, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
@@ -104,7 +104,7 @@ def advance(model, settings, begin, acceleration, arguments, near, found, end):
         work.bias[:] = inertial_forces(model, work.pose, middle.v)
         hold_axes(work.bias, h, theta, middle.M, carried, expected, robot.free_rows)
         predicted, will_do = predict(model, settings, begin, carried, (pull, external, soft), arguments, start, found)
-        start = predicted.impulse
+        start = predicted.contact.impulse
         calls += min(start.shape[0] + predicted.lam.shape[0], 1)
         if not will_do:
             return UNSOLVED, predicted, calls
@@ -126,14 +126,14 @@ def predict(model, settings, begin, v, forces, arguments, start, found):
     """Solve the smooth problem of a step, see :class:`~constrained_sim.steppers.time_stepping.TimeStepping`.
 
     Args:
-        model: see :func:`advance`; damping acts at the velocity at the end, springs at the mean of the positions.
-        settings: see :func:`advance`.
+        model: see :func:`substep`; damping acts at the velocity at the end, springs at the mean of the positions.
+        settings: see :func:`substep`.
         begin: the state at the beginning.
         v: (nv,) velocity there, along the axes in the middle.
         forces: (nv,) of springs; (nv,) of external wrenches [N m, N]; the
             :class:`~constrained_sim.steppers.soft_rows.SoftRows` of the step.
-        arguments: see :func:`advance`.
-        start: impulses near those of the rows that take part, see ``advance``.
+        arguments: see :func:`substep`.
+        start: impulses near those of the rows that take part, see ``substep``.
         found: filled.
 
     Returns:
@@ -151,13 +151,14 @@ def predict(model, settings, begin, v, forces, arguments, start, found):
     start = start if start.shape[0] == candidates.offset.shape[0] else start[:0]  # what takes part depends on h
     problem = StepProblem(middle.M, held, middle.axes, middle.points, added, f, goal, candidates)
     solution = solve_rows(model, settings, PREDICTION, problem, start)
-    is_near = not settings.corrects and solution.residual <= OPTIONS.tolerable  # enough for a step that is only tried
-    if not (solution.solved or settings.goes_on or is_near):
+    contact = solution.contact
+    is_near = not settings.corrects and contact.residual <= OPTIONS.tolerable  # enough for a step that is only tried
+    if not (contact.solved or settings.goes_on or is_near):
         return solution, False
     work.x[:] = solution.x
     enter_solution(h, joints, arguments.efforts, candidates, solution, held, found, impulses)
-    rows = solution.impulse[: candidates.rows.shape[0]]
-    spread(candidates.chosen, contacts.normals, rows, solution.status, found.impulse, found.status)
+    rows = contact.impulse[: candidates.rows.shape[0]]
+    scatter(candidates.chosen, contacts.normals, rows, contact.status, found.impulse, found.status)
     found.energy[:] = energy_of(v, solution.x, middle.M, impulses)
     return solution, True
 
@@ -167,11 +168,11 @@ def arrive(model, settings, begin, coms, arguments, found, end):
     """Fill in the state at the `end`, to which a prediction leads, without its drift.
 
     Args:
-        model: see :func:`advance`.
-        settings: see :func:`advance`.
+        model: see :func:`substep`.
+        settings: see :func:`substep`.
         begin: the state at the beginning.
         coms: (r, 3) where the centres of mass of all that free-flyers carry come to [m], world frame.
-        arguments: see :func:`advance`.
+        arguments: see :func:`substep`.
         found: what :func:`predict` found; the energy of what takes out drift is added.
         end: filled.
 
@@ -203,8 +204,8 @@ def final_momentum(model, settings, begin, v, expectation, end):
     a share was expected to go on; without it that is the mean of the velocities at both ends.
 
     Args:
-        model: see :func:`advance`.
-        settings: see :func:`advance`.
+        model: see :func:`substep`.
+        settings: see :func:`substep`.
         begin: the state at the beginning.
         v: (nv,) velocity there, along the axes in the middle.
         expectation: (nv,) velocity at the end of which bias forces were made; and the shares, see
@@ -249,8 +250,8 @@ def correct(model, settings, begin, total, last, active, found, end):
     oppose the mean slip too, so that it never does positive work.
 
     Args:
-        model: see :func:`advance`.
-        settings: see :func:`advance`.
+        model: see :func:`substep`.
+        settings: see :func:`substep`.
         begin: the state at the beginning.
         total: (nv,) generalised momentum at the end, with all impulses of the prediction.
         last: (nv,) acceleration of the last step.
@@ -276,9 +277,9 @@ def correct(model, settings, begin, total, last, active, found, end):
     problem = StepProblem(end.M, held, end.axes, end.points, np.empty(0), free, goal, rows)
     for turns in range(2):
         solution = solve_rows(model, settings, phase, problem, row_impulses)
-        if not (solution.solved or settings.goes_on):
+        if not (solution.contact.solved or settings.goes_on):
             return UNCORRECTED, turns + 1
-        row_impulses, phase = solution.impulse, TURNED_FRICTION
+        row_impulses, phase = solution.contact.impulse, TURNED_FRICTION
         if turns or not correct_midpoint_friction(
             s_begin, matvec(J, solution.x), gained, (sticks, d), rows.moments, offset, row_impulses, settings.tolerance
         ):

@@ -12,17 +12,16 @@ from constrained_sim.constrained_dynamics import ConstrainedSolution
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.options import OPTIONS
+from constrained_sim.contact_solvers.quick_solution import QuickSolution
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.impact import Impact
 from constrained_sim.steppers.packed_step import (
     Sizes,
     State,
     StepOutputs,
-    first_gap,
     unpack_outputs,
     unpack_state,
 )
-from constrained_sim.steppers.state_checks import largest_violation
 from constrained_sim.steppers.step_outcome import Evaluation, StepOutcome, StepResiduals
 from constrained_sim.validation import Array, read_only
 
@@ -37,9 +36,9 @@ class PackedState(Evaluation):
 
     def __init__(self, before: Evaluation, t: float, record: Array, sizes: Sizes) -> None:
         """Take over a `record` at time `t` [s], under the constraints of the state `before`."""
-        self.bound, self.t, self.record, self.sizes = before.bound, t, record, sizes
-        self.q = read_only(record[: sizes.nq].copy())
-        self.v = read_only(record[sizes.nq : sizes.nq + sizes.nv].copy())
+        self.record, self.sizes = record, sizes
+        q, v = record[: sizes.nq].copy(), record[sizes.nq : sizes.nq + sizes.nv].copy()
+        vars(self).update(bound=before.bound, t=t, q=read_only(q), v=read_only(v))
 
     @cached_property
     def _parts(self) -> State:
@@ -47,53 +46,45 @@ class PackedState(Evaluation):
         return parts
 
     @cached_property
-    def M(self) -> Array:  # type: ignore[override]
+    def M(self) -> Array:
         """(nv, nv) inertia at q."""
         return self._parts.M
 
     @cached_property
-    def frames(self) -> Array:  # type: ignore[override]
+    def frames(self) -> Array:
         """(r, 4, 3) placements of the free-flyers."""
         return self._parts.frames
 
     @cached_property
-    def contact(self) -> ContactGeometry:  # type: ignore[override]
+    def contact(self) -> ContactGeometry:
         """Points, gaps and rows of the contacts."""
         here, normals = self._parts, self.bound.contacts.normals
         return ContactGeometry(here.axes, here.points, here.distances, here.gaps, here.J, here.s, normals)
 
     @cached_property
-    def phi(self) -> Array:  # type: ignore[override]
+    def phi(self) -> Array:
         """(m,) violations of the bilateral rows."""
         return self._parts.phi
 
     @cached_property
-    def J_bilateral(self) -> Array:  # type: ignore[override]
+    def J_bilateral(self) -> Array:
         """(m, nv)."""
         return self._parts.J_bilateral
 
     @cached_property
-    def s_bilateral(self) -> Array:  # type: ignore[override]
+    def s_bilateral(self) -> Array:
         """(m,)."""
         return self._parts.s_bilateral
 
     @cached_property
-    def turning(self) -> Array:  # type: ignore[override]
+    def turning(self) -> Array:
         """(e, nv)."""
         return self._parts.turning
 
     @cached_property
-    def deflection(self) -> Array:  # type: ignore[override]
+    def deflection(self) -> Array:
         """(soft, 2) of the springs of soft contacts."""
         return self._parts.deflection
-
-    @property
-    def largest_violation(self) -> tuple[float, float]:
-        """The largest bilateral violation or depth of a contact [m, rad], and bilateral row velocity."""
-        sizes, record, gaps = self.sizes, self.record, first_gap(self.sizes)
-        phi = gaps + sizes.rows - 2 * sizes.contacts
-        s = phi + sizes.bilateral
-        return largest_violation(record[phi:s], record[gaps:phi], record[s : s + sizes.bilateral])
 
 
 def packed_state(state: Evaluation, sizes: Sizes) -> Array:
@@ -121,30 +112,46 @@ def packed_state(state: Evaluation, sizes: Sizes) -> Array:
     return np.concatenate([part.ravel() for part in parts])
 
 
-class SolvedProblem(NamedTuple):
-    """How a compiled step solved its contact problem.
+class SubstepReport(NamedTuple):
+    """How a step went, in numbers.
 
     Attributes:
-        method: of contact problems.
-        status: of all contacts and one-sided rows, then of what took part in the problem.
-        rows: how many rows took part.
-        members: how many contacts, one-sided rows and degrees of freedom with dry friction did.
-        how: which method solved it, and steps.
+        reached: how far it came, see :func:`~constrained_sim.steppers.substep_runner.run_substep`.
+        calls: how often rows were held.
+        rows: how many rows took part in the contact problem.
+        members: how many contacts, one-sided rows, degrees of freedom with dry friction and moments did.
+        method: which of :data:`~constrained_sim.contact_solvers.quick_solution.NAMES` solved it.
+        iterations: of all methods.
         residual: relative, of the contact law.
         magnitude: impulse scale [N s].
         dynamics_residual: relative, of the equation of motion.
         constraint_residual: relative, of the bilateral rows.
     """
 
-    method: ContactMethod
-    status: npt.NDArray[np.int64]
+    reached: int
+    calls: int
     rows: int
     members: int
-    how: tuple[int, int]
+    method: int
+    iterations: int
     residual: float
     magnitude: float
     dynamics_residual: float
     constraint_residual: float
+
+
+class SolvedProblem(NamedTuple):
+    """How a step solved its contact problem.
+
+    Attributes:
+        method: that was to come first, and its tolerance.
+        status: of all contacts and one-sided rows, then of what took part in the problem.
+        report: of the step.
+    """
+
+    method: ContactMethod
+    status: npt.NDArray[np.int64]
+    report: SubstepReport
 
 
 class SubstepOutcome(StepOutcome):
@@ -153,81 +160,92 @@ class SubstepOutcome(StepOutcome):
     Attributes:
         begin: the state at the beginning.
         h: length [s].
-        reached: how far it came, see :func:`~constrained_sim.steppers.substep_runner.step`; what is done has a whole
-            record.
         solved: how the contact problem of the step was solved.
+        reached: how far it came; what is done has a whole record.
         outputs: what the step gave.
         decisive: solution of what the velocity at the end comes from; None where kernels did it, whose solutions do.
     """
 
-    impacts = ()
-    decisive: ConstrainedSolution | None = None
+    end: PackedState
 
-    def __init__(self, begin: Evaluation, h: float, end: PackedState, reached: int, solved: SolvedProblem) -> None:
-        """Take over what a step of `h` [s] from the `begin` left at its `end`."""
-        self.end: PackedState
-        self.begin, self.h, self.end, self.reached, self.solved = begin, h, end, reached, solved
+    def __init__(
+        self,
+        begin: Evaluation,
+        h: float,
+        end: PackedState,
+        solved: SolvedProblem,
+        predicted: ConstrainedSolution | None = None,
+        decisive: ConstrainedSolution | None = None,
+    ) -> None:
+        """Take over what a step of `h` [s] from the `begin` left at its `end`.
+
+        An interpreted step has two solutions of its own: that `predicted`, and the last one.
+        """
+        self.begin, self.h, self.solved, self.decisive, self._predicted = begin, h, solved, decisive, predicted
+        self.reached = solved.report.reached
         self.outputs: StepOutputs = unpack_outputs(end.record, end.sizes)
-        self.energy = self.outputs.energy
+        vars(self).update(end=end, impacts=(), energy=self.outputs.energy)
 
     @cached_property
-    def a(self) -> Array:  # type: ignore[override]
+    def a(self) -> Array:
         """(nv,) mean acceleration."""
         return (self.end.v - self.begin.v) / self.h
 
     @cached_property
-    def lam(self) -> Array:  # type: ignore[override]
+    def lam(self) -> Array:
         """(rows,) mean forces [N, N m]."""
         return read_only(self.outputs.forces.copy())
 
     @cached_property
-    def axes(self) -> Array:  # type: ignore[override]
+    def axes(self) -> Array:
         """(k, 3, 3) along which those of the contacts act."""
         return self.outputs.axes
 
     @cached_property
-    def dry_friction(self) -> Array:  # type: ignore[override]
+    def dry_friction(self) -> Array:
         """(nv,) mean efforts [N m, N]."""
         return read_only(self.outputs.efforts.copy())
 
     @cached_property
-    def status(self) -> npt.NDArray[np.int64]:  # type: ignore[override]
+    def status(self) -> npt.NDArray[np.int64]:
         """(k + l,) of the contacts and one-sided rows."""
         sizes = self.end.sizes
         return read_only(self.solved.status[: sizes.rows - 2 * sizes.contacts])
 
     @cached_property
-    def moments(self) -> Array:  # type: ignore[override]
+    def moments(self) -> Array:
         """(e,) mean moments [N m]."""
         return read_only(self.outputs.moments / self.h)
 
     @property
-    def damped_velocity(self) -> Array:  # type: ignore[override]
+    def damped_velocity(self) -> Array:
         """(nv,) at which the damping of joints and of their feedback acted."""
         return self.outputs.x
 
     @property
     def residuals(self) -> StepResiduals:
         """Relative residuals."""
-        solved = self.solved
-        return StepResiduals(solved.dynamics_residual, solved.constraint_residual, solved.residual)
+        report = self.solved.report
+        return StepResiduals(report.dynamics_residual, report.constraint_residual, report.residual)
 
     @cached_property
-    def motion(self) -> ConstrainedSolution:  # type: ignore[override]
+    def motion(self) -> ConstrainedSolution:
         """Solution of the step's problem."""
-        solved, outputs = self.solved, self.outputs
-        row_impulses, solution = self.row_impulses, None
+        if self._predicted is not None:
+            return self._predicted
+        (method, status, report), outputs, solution = self.solved, self.outputs, None
         if len(outputs.row_impulses):
             first = len(self.status)
-            status = solved.status[first : first + solved.members]
-            solution = solved.method.quick_solution(row_impulses, status, solved.how, solved.residual, solved.magnitude)
-        residuals = solved.dynamics_residual, solved.constraint_residual
-        return ConstrainedSolution(outputs.x, outputs.lam, row_impulses, solution, *residuals)
+            how = report.method, report.iterations, report.residual, report.magnitude
+            quick = QuickSolution(self.row_impulses, status[first : first + report.members], *how, True)
+            solution = method.solution(quick)
+        residuals = report.dynamics_residual, report.constraint_residual
+        return ConstrainedSolution(outputs.x, outputs.lam, self.row_impulses, solution, *residuals)
 
     @property
     def row_impulses(self) -> Array:
         """(n,) impulses of all rows that took part in the prediction [N s, N m s]."""
-        return self.outputs.row_impulses[: self.solved.rows]
+        return self.outputs.row_impulses[: self.solved.report.rows]
 
     @property
     def is_solved(self) -> bool:

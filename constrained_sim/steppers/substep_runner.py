@@ -11,7 +11,7 @@ from constrained_sim.actuators import Efforts
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
-from constrained_sim.contact_solvers.solve import BY_STICKING
+from constrained_sim.contact_solvers.quick_solution import BY_STICKING
 from constrained_sim.dynamics.free_flyer import mean_acceleration
 from constrained_sim.dynamics.tree import pose_of
 from constrained_sim.robot import Robot
@@ -35,8 +35,14 @@ from constrained_sim.steppers.step_model import (
     work_space,
 )
 from constrained_sim.steppers.step_outcome import Evaluation
-from constrained_sim.steppers.substep import UNSOLVED, advance
-from constrained_sim.steppers.substep_outcome import PackedState, SolvedProblem, SubstepOutcome, packed_state
+from constrained_sim.steppers.substep import UNSOLVED, substep
+from constrained_sim.steppers.substep_outcome import (
+    PackedState,
+    SolvedProblem,
+    SubstepOutcome,
+    SubstepReport,
+    packed_state,
+)
 from constrained_sim.validation import Array
 from constrained_sim.wrench import WrenchTable
 
@@ -107,7 +113,7 @@ class SubstepRunner:
         kind: int,
         near: Array = NOTHING_KNOWN,
     ) -> SubstepOutcome:
-        """Do a step of `h` [s], see :func:`step`; where this does not come so far there is nothing in its record."""
+        """Do a step of `h` [s], see :func:`run_substep`; the record of one that comes less far is empty."""
         sizes, (acceleration, passes), (solver, method) = self.sizes, memory, (inputs.solver, inputs.method)
         record, status = np.zeros(self._length), np.zeros(self._members, dtype=np.int64)
         targets = self.bound.bilateral.targets(begin.t, h)
@@ -118,22 +124,18 @@ class SubstepRunner:
         goes_on = self.interpreted is not None
         settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.newton_first, goes_on
         state, filled = packed_state(begin, sizes), (record, status)
-        reached, calls, rows, members, how, residual, magnitude, dynamics, inconsistent = step(
-            self.model, settings, kind == WHOLE, state, acceleration, arguments, near, filled
-        )
+        report = run_substep(self.model, settings, kind == WHOLE, state, acceleration, arguments, near, filled)
+        solved = SolvedProblem(method, status, report)
         end = PackedState(begin, begin.t + h, record, sizes)
-        solved = SolvedProblem(method, status, rows, members, how, residual, magnitude, dynamics, inconsistent)
-        outcome = SubstepOutcome(begin, h, end, reached, solved)
-        if self.interpreted is None:
-            solver.calls += calls
-        else:
-            outcome.motion, outcome.decisive = self.interpreted.predicted, self.interpreted.decisive
-        return outcome
+        if self.interpreted is not None:
+            return SubstepOutcome(begin, h, end, solved, self.interpreted.predicted, self.interpreted.decisive)
+        solver.calls += report.calls
+        return SubstepOutcome(begin, h, end, solved)
 
 
 @kernel(stage=True)
-def step(model, settings, whole, begin, acceleration, arguments, near, filled):
-    """Do a step, or a part of one, as :func:`~constrained_sim.steppers.substep.advance` does.
+def run_substep(model, settings, whole, begin, acceleration, arguments, near, filled):
+    """Do a step, or a part of one, as :func:`~constrained_sim.steppers.substep.substep` does.
 
     Args:
         model: what is the same in all steps.
@@ -148,10 +150,8 @@ def step(model, settings, whole, begin, acceleration, arguments, near, filled):
             one-sided rows (k + l,), then those of what took part in the contact problem.
 
     Returns:
-        How far this came: :data:`CLOSING`, or what ``advance`` says, and ``UNSOLVED`` where the state is not finite;
-        how often rows were held; how many rows and forces, and how many contacts, one-sided rows, degrees of freedom
-        with dry friction and moments took part in the contact problem; which method solved it, and steps; its relative
-        residual; impulse scale; relative residuals of the equation of motion and of the bilateral rows.
+        A :class:`SubstepReport`; it reached :data:`CLOSING`, or what ``substep`` says, or ``UNSOLVED`` where the state
+        is not finite.
     """
     efforts, wrenches, targets, excluded, user_forces = borrowed(arguments)
     acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, user_forces)
@@ -161,18 +161,27 @@ def step(model, settings, whole, begin, acceleration, arguments, near, filled):
     start, end = unpack_state(begin, sizes), unpack_state(record, sizes)
     count = start.gaps.shape[0]
     if whole and will_close(model, h, start, acceleration):
-        return CLOSING, 0, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
+        return _not_done(CLOSING, 0)
     outputs = unpack_outputs(record, sizes)
     impulse, friction = outputs.impulse, outputs.joint_friction
     found = StepForces(impulse, friction, outputs.moments, outputs.lam, all_status[:count], outputs.energy)
-    reached, predicted, calls = advance(model, settings, start, acceleration, acting, near, found, end)
+    reached, predicted, calls = substep(model, settings, start, acceleration, acting, near, found, end)
     if reached == UNSOLVED or not (settings.goes_on or are_finite(end.q, end.v)):
-        return UNSOLVED, calls, 0, 0, (BY_STICKING, 0), 0.0, 0.0, 0.0, 0.0
-    rows, members = predicted.impulse.shape[0], predicted.status.shape[0]
-    outputs.row_impulses[:rows], all_status[count : count + members] = predicted.impulse, predicted.status
+        return _not_done(UNSOLVED, calls)
+    contact = predicted.contact
+    rows, members = contact.impulse.shape[0], contact.status.shape[0]
+    outputs.row_impulses[:rows], all_status[count : count + members] = contact.impulse, contact.status
     outputs.x[:] = borrowed(model.work).x
     free_rows = borrowed(model.robot).free_rows
     outputs.acceleration[:] = mean_acceleration(h, start.v, end.v, free_rows, start.frames, end.frames)
     enter_means(h, model.order, borrowed(model.robot).joints.friction_dofs, start.axes, end.axes, outputs)
-    residuals = predicted.residual, predicted.magnitude, predicted.dynamics_residual, predicted.constraint_residual
-    return reached, calls, rows, members, predicted.how, *residuals
+    how, residuals = (contact.method, contact.iterations), (contact.residual, contact.magnitude)
+    return SubstepReport(
+        reached, calls, rows, members, *how, *residuals, predicted.dynamics_residual, predicted.constraint_residual
+    )
+
+
+@kernel(inline=True)
+def _not_done(reached, calls):
+    """Return the report of a step that came no farther than `reached`, after so many `calls`."""
+    return SubstepReport(reached, calls, 0, 0, BY_STICKING, 0, 0.0, 0.0, 0.0, 0.0)

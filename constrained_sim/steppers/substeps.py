@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.constrained_dynamics import NOTHING_KNOWN
-from constrained_sim.exceptions import FINE, CoarseStep, FastJoints
+from constrained_sim.exceptions import CoarseStep, FastJoints
 from constrained_sim.integrators import Integrator, SteppingScheme
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection, Stabilization
@@ -19,12 +19,15 @@ from constrained_sim.steppers.step_outcome import Evaluation
 from constrained_sim.steppers.stepper import NO_CONTACT, Stepper
 from constrained_sim.steppers.substep import UNCORRECTED, UNSOLVED
 from constrained_sim.steppers.substep_outcome import SubstepOutcome
-from constrained_sim.steppers.substep_runner import PART, SubstepRunner, step
+from constrained_sim.steppers.substep_runner import PART, SubstepRunner, run_substep
 from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array
 
 NEGLIGIBLE_SPEED = 1e-7
 """Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
+
+RESOLVED_PHASE = 0.5
+"""[rad] Largest phase of a soft contact's vibration within one step that is still resolved."""
 
 PASSES_AFTER_JUMP = 2
 """Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
@@ -39,7 +42,7 @@ each step."""
 
 
 class Substeps(Stepper):
-    """Does parts of a step without impact, see :func:`~constrained_sim.steppers.substep.advance`.
+    """Does parts of a step without impact, see :func:`~constrained_sim.steppers.substep.substep`.
 
     One kernel does them where kernels know what is declared and the quick methods solve the contact problems. Else the
     same stages are interpreted, with every constraint, solver and contact method.
@@ -114,8 +117,8 @@ class Substeps(Stepper):
         known = begin.bound.is_of_arrays and self.robot.tree is not None and self.stabilization.metric == "mass"
         if not known or inputs.solver.compiled_factorization is None:
             return False
-        step.wait_if_overdue()
-        return not step.runs_source()
+        run_substep.wait_if_overdue()
+        return not run_substep.runs_source()
 
     def _runner(self, begin: Evaluation, compiled: bool) -> SubstepRunner:
         """Return what does substeps under the constraints that act at the `begin`."""
@@ -146,8 +149,8 @@ class Substeps(Stepper):
             normal, alpha = contact.J[3 * i + 2], impedance(h, *law.slopes(depth, -s_normal), self.robot.mass)
             angle = 2.0 * np.sqrt(alpha * normal @ np.linalg.solve(here.M, normal))
             self._judged.add(name)
-            if angle > FINE:
-                warn(CoarseStep(name, h, float(angle)))
+            if angle > RESOLVED_PHASE:
+                warn(CoarseStep(name, h, float(angle), RESOLVED_PHASE))
 
     def _warn_of_fast_joints(self) -> None:
         """Warn, once, that joints turn too far within a step."""

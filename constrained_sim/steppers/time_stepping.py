@@ -12,7 +12,7 @@ from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact.speeds import STOP_SPEED
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.energy import EnergyTerms
+from constrained_sim.energy import TERMS
 from constrained_sim.impact import Impact
 from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
@@ -86,9 +86,9 @@ class TimeStepping(Substeps):
     there, friction of what slides on with their means over the step (as in RATTLE, whose second multiplier holds
     the velocities). What this adds is O(h) of the impulses, and counts as force. So momentum is what the forces
     say, of all that a free-flyer carries (:mod:`~constrained_sim.dynamics.free_flyer`, but about the long axis of a
-    chain; of other joints to second order), and contact forces never feed energy. (The prediction need not be exact: rows of many contacts of one
-    body may contradict each other by O(h^2) there, never at the end.) Positions drift by O(h^3) per step, which a
-    projection removes.
+    chain; of other joints to second order), and contact forces never feed energy. (The prediction need not be exact:
+    rows of many contacts of one body may contradict each other by O(h^2) there, never at the end.) Positions drift by
+    O(h^3) per step, which a projection removes.
 
     Sources: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988; Stewart and Trinkle, An
     implicit time-stepping scheme for rigid body dynamics with inelastic collisions and Coulomb friction, 1996.
@@ -108,7 +108,7 @@ class TimeStepping(Substeps):
         method: ContactMethod,
     ) -> StepOutcome:
         """Advance by dt, see the class."""
-        inputs = StepInputs.of(efforts, wrench_table(self.robot, wrenches), solver, method)
+        inputs = StepInputs(efforts, wrench_table(self.robot, wrenches), solver, method)
         found = None
         self._warn_of_coarse_steps(start)
         if self._can_compile(start, inputs) and not start.bound.contacts.asks_user:
@@ -149,7 +149,7 @@ class TimeStepping(Substeps):
         """Do steps in one kernel, see the base class."""
         robot, contact, bound = self.robot, start.contact, start.bound
         efforts, table = Efforts(tau, np.zeros_like(tau)), wrench_table(robot, wrenches)
-        inputs = StepInputs.of(efforts, table, solver, method)
+        inputs = StepInputs(efforts, table, solver, method)
         contacts = bound.contacts
         if contacts.asks_user or run_steps.runs_source() or not self._can_compile(start, inputs):
             return None
@@ -161,7 +161,7 @@ class TimeStepping(Substeps):
         compiled = self._runner(start, True)
         here = packed_state(start, compiled.sizes).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
-        impulses, energy = np.empty((steps, bound.dim)), np.empty((steps, len(vars(EnergyTerms()))))
+        impulses, energy = np.empty((steps, bound.dim)), np.empty((steps, TERMS))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
         moments = np.empty((steps, contacts.resistance.dim))
         records = q, v, taus, impulses, axes, energy, moments

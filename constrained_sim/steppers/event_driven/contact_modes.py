@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.contact.contact_set import ContactSet
-from constrained_sim.contact.speeds import REST_SPEED, STOP_SPEED
+from constrained_sim.contact.speeds import REST_SPEED, STOP_SPEED, directions
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import no_values
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, CONTACT, SIZE
@@ -137,9 +137,7 @@ class Mode:
         holds = of_blocks == STICKING
         begins = ~holds & (blocks.lengths(s) <= REST_SPEED)
         along = np.where(begins[:, None], -blocks.components(push), blocks.components(s))
-        length = np.where(holds, 0.0, np.hypot(*along.T))
-        moves = length > 0.0
-        direction = np.where(moves[:, None], along / np.where(moves, length, 1.0)[:, None], 0.0)
+        direction = np.where(holds[:, None], 0.0, directions(along))
         from_rest = np.where(of_joints == STICKING, 0.0, -np.sign(friction_effort))
         slip_sign = np.where(np.abs(moving) > REST_SPEED, np.sign(moving), from_rest)
         return cls(

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.contact.soft_forces import soft_status
-from constrained_sim.contact.speeds import REST_SPEED
+from constrained_sim.contact.speeds import REST_SPEED, directions
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactSolution
@@ -205,23 +205,21 @@ class EventDriven(Stepper):
     def _rows(self, here: Evaluation, candidates: npt.NDArray[np.intp], inputs: MotionInputs) -> ContactRows:
         """Return the rows of all that may be closed, at acceleration level, and those of dry joint friction."""
         contact_set, robot, most = here.bound.contacts, self.robot, self.robot.coulomb_effort
-        rows, (friction, slip, lower, upper) = contact_set.rows_of(candidates), contact_set.laws_of(candidates, most)
+        rows, laws = contact_set.rows_of(candidates), contact_set.laws_of(candidates, most)
         offset = contact_set.gamma(self._here, here.contact)
         if inputs.feedback is not None:
             normals = contact_set.normals[candidates]
             feedback = inputs.feedback.for_rows(contact_set.names[i] for i in candidates)
             offset[normals] += feedback.feedback(here.contact.gaps[candidates], here.contact.s[normals])
-        s = here.contact.s[rows[: 3 * len(friction)]].reshape(-1, 3)[:, :2]
-        speed = np.linalg.norm(s, axis=1)
-        slips = speed > REST_SPEED
-        friction = np.where(slips, np.minimum(friction, OPTIONS.strong_friction), friction)
-        slip[slips] = s[slips] / speed[slips, None]
+        slip = directions(here.contact.s[rows[: 3 * len(laws.friction)]].reshape(-1, 3)[:, :2], REST_SPEED)
+        friction = np.where(slip.any(axis=1), np.minimum(laws.friction, OPTIONS.strong_friction), laws.friction)
         velocity = here.v[robot.friction_dofs]
         moving = np.flatnonzero(np.abs(velocity) > REST_SPEED)
-        of_moving = len(lower) - len(most) + moving
-        lower[of_moving] = upper[of_moving] = -np.sign(velocity[moving]) * most[moving]
+        of_moving = len(laws.lower) - len(most) + moving
+        laws.lower[of_moving] = laws.upper[of_moving] = -np.sign(velocity[moving]) * most[moving]
         J = np.vstack([here.contact.J[rows], np.eye(robot.nv)[robot.friction_dofs]])
-        return ContactRows(J, np.concatenate([offset[rows], np.zeros(len(most))]), friction, slip, lower, upper)
+        offset = np.concatenate([offset[rows], np.zeros(len(most))])
+        return ContactRows(J, offset, laws._replace(friction=friction, slip=slip))
 
     def _painleve_impact(
         self, here: Evaluation, closing: npt.NDArray[np.intp], approach: Array, inputs: MotionInputs, ledger: _Ledger
@@ -296,19 +294,18 @@ class _Ledger:
         status = mode.status()
         soft = end.bound.contacts.soft
         status[soft] = soft_status(end.bound.contacts, end.contact, end.deflection)
-        lam, impacts = read_only(self._rows / dt), tuple(self.impacts)
         return StepOutcome(
-            end,
-            self._change / dt,
-            lam,
-            end.mean_axes(start),
-            read_only(joint_friction),
-            read_only(status),
-            impacts,
-            self.energy,
-            motion,
-            read_only(self._moments / dt),
-            difference(robot, start.q, end.q) / dt,
+            end=end,
+            a=self._change / dt,
+            lam=read_only(self._rows / dt),
+            axes=end.mean_axes(start),
+            dry_friction=read_only(joint_friction),
+            status=read_only(status),
+            impacts=tuple(self.impacts),
+            energy=self.energy,
+            motion=motion,
+            moments=read_only(self._moments / dt),
+            damped_velocity=difference(robot, start.q, end.q) / dt,
         )
 
 
