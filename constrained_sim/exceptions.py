@@ -380,11 +380,11 @@ class CoarseStep(Explained, UserWarning):
         dt: the step [s].
     """
 
-    def __init__(self, contact: str, dt: float, angle: float) -> None:
-        """Say that a step of `dt` [s] turns the vibration of `contact` by `angle` [rad]."""
+    def __init__(self, contact: str, dt: float, angle: float, resolved: float) -> None:
+        """Say that a step of `dt` [s] turns the vibration of `contact` by more than the `resolved` angle [rad]."""
         self._say(
             f"contact {contact!r}: its stiffness vibrates by {angle:.3g} rad within one step of {dt:.3g} s; "
-            f"forces are accurate below {FINE} rad: take a shorter step, or less stiffness or damping"
+            f"forces are accurate below {resolved} rad: take a shorter step, or less stiffness or damping"
         )
         self.contact, self.dt = contact, dt
 
@@ -432,10 +432,6 @@ class ThreadsNotBounded(Explained, UserWarning):
             f"threadpoolctl is not installed: the last bits depend on the number of BLAS threads; pip install "
             f"threadpoolctl, or set {variable}=1 before Python starts"
         )
-
-
-FINE = 0.5
-"""[rad] Largest phase of a contact's vibration within one step that is still resolved."""
 
 
 class NotFollowed(ConstrainedSimError):

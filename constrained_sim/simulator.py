@@ -432,10 +432,19 @@ class Simulator:
         kept = kept_objects(before, robot)
         new = [entry.name for entry in robot.objects if entry.name not in kept]
         sim = Simulator(
-            robot, (), self.stepper_name, self._solver, self.dt, self.integrator_name, self._stepper.stabilization,
-            self._method.name, self._method.tolerance, self.position_tolerance, self._actuators.delay * self.dt,
-            self.velocity_limits, self._manager.given_collisions,
-        )  # fmt: skip
+            robot,
+            stepper=self.stepper_name,
+            solver=self._solver,
+            dt=self.dt,
+            integrator=self.integrator_name,
+            stabilization=self._stepper.stabilization,
+            contact_method=self._method.name,
+            contact_tolerance=self._method.tolerance,
+            position_tolerance=self.position_tolerance,
+            command_delay=self._actuators.delay * self.dt,
+            velocity_limits=self.velocity_limits,
+            collisions=self._manager.given_collisions,
+        )
         bound = sim._manager.take_over(self._manager, new, state.q, state.v)
         q, v = carried_over(before, robot, state.q, state.v)
         sim._manager.check_violations(bound, q, state.t, [name for name in bound.slices if robot.owner_of(name) in new])

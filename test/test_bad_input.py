@@ -547,7 +547,7 @@ def test_errors_go_through_a_pickle():
     import pickle
 
     warnings = (
-        InexactContact(1e-7), LightJoint("wrist", 1e-9), CoarseStep("foot", 1e-3, 0.5), KernelsNotKept(None),
+        InexactContact(1e-7), LightJoint("wrist", 1e-9), CoarseStep("foot", 1e-3, 0.7, 0.5), KernelsNotKept(None),
         FastJoints(1e-3), ThreadsNotBounded("OPENBLAS_NUM_THREADS"), MovedByAssembly({"hip": (0.5, 0.4)}),
         BeyondLimits({"hip": (40.0, -1.0, 1.0)}),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.config import Config
-from constrained_sim.constraints import PointContact
+from constrained_sim.constraints import point_contacts
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.exceptions import ConfigError, InvalidValue, UnknownName
 from constrained_sim.joints import SingleJoint, within_a_turn
@@ -69,13 +69,12 @@ class RequiredFriction:
     def of(self, run: FinishedRun) -> float:
         """Return the largest ratio of tangential and normal force; 0 without contact."""
         most = 0.0
-        for contact in run.config.constraints:
-            if isinstance(contact, PointContact):
-                forces = run.trajectory.contact_forces.get(contact.name, np.zeros((0, 3)))
-                along = forces @ contact.surface.normal
-                tangential = np.linalg.norm(forces - along[:, None] * contact.surface.normal, axis=1)
-                active = along > 0.0
-                most = max(most, float((tangential[active] / along[active]).max(initial=0.0)))
+        for name, contact in point_contacts(run.config.constraints).items():
+            forces = run.trajectory.contact_forces.get(name, np.zeros((0, 3)))
+            along = forces @ contact.surface.normal
+            tangential = np.linalg.norm(forces - along[:, None] * contact.surface.normal, axis=1)
+            active = along > 0.0
+            most = max(most, float((tangential[active] / along[active]).max(initial=0.0)))
         return most
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -175,3 +175,8 @@ class BoundContact:
     rim_radii: tuple[float, float] = (0.0, 0.0)
     other_link: str = WORLD
     declaration: PointContact | None = None
+
+
+def point_contacts(constraints: Iterable[Constraint]) -> dict[str, PointContact]:
+    """Return those of `constraints` that are contacts, by name, in their order."""
+    return {constraint.name: constraint for constraint in constraints if isinstance(constraint, PointContact)}

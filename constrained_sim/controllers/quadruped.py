@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pinocchio as pin
 
 from constrained_sim.config import Config
-from constrained_sim.constraints import PointContact
+from constrained_sim.constraints import point_contacts
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.controllers.control_law import checked_mode
 from constrained_sim.controllers.statics import standing_efforts
@@ -66,7 +66,7 @@ class QuadrupedController:
         """
         self._trots = checked_mode(type(self), mode) == "trot"
         robot = config.robot
-        feet = [contact for contact in config.constraints if isinstance(contact, PointContact)]
+        feet = list(point_contacts(config.constraints).values())
         if len(feet) != 4 or not robot.floating_base:
             raise InvalidValue("quadruped", f"{len(feet)} contacts", "a floating base and four contacts, its feet")
         self._posture = Posture(robot, config.q, self.STIFFNESS, self.DAMPING, standing_efforts(config))

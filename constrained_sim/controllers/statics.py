@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from constrained_sim.bringup import statics as bringup
 from constrained_sim.config import Config
-from constrained_sim.constraints import PointContact
+from constrained_sim.constraints import point_contacts
 from constrained_sim.validation import Array
 
 
@@ -17,7 +17,7 @@ def standing_efforts(config: Config) -> Array:
     along the ground. Where the configuration is not in equilibrium, no efforts make it so, and these come nearest
     to it.
     """
-    standing = [replace(c, friction=0.0) for c in config.constraints if isinstance(c, PointContact)]
+    standing = [replace(contact, friction=0.0) for contact in point_contacts(config.constraints).values()]
     anchors = [c for c in config.constraints if not c.is_unilateral]
     robot = replace(config.robot, constraints=(*anchors, *config.robot.constraints))
     return bringup.standing_efforts(robot, config.q, standing).tau

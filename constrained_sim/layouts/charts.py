@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from constrained_sim.config import Config
-from constrained_sim.constraints import PointContact
+from constrained_sim.constraints import point_contacts
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.joints import single_joints
 from constrained_sim.plots.limbs import Limbs
@@ -88,7 +88,7 @@ def pages_of(config: Config) -> tuple[Page, ...]:
 
 def _contacts(config: Config, limbs: Limbs) -> Iterable[Chart]:
     """Return a chart of normal forces for each limb; messages hold contacts in the order of their names."""
-    contacts = sorted((c for c in config.constraints if isinstance(c, PointContact)), key=lambda contact: contact.name)
+    contacts = [contact for _, contact in sorted(point_contacts(config.constraints).items())]
     signals: dict[str, list[Signal]] = {}
     for place, contact in enumerate(contacts):
         path, series = f'.contacts[:]{{name=="{contact.name}"}}.normal_force', f"/contacts[{place}]/normal_force"

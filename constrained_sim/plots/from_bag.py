@@ -12,7 +12,7 @@ import numpy as np
 
 from constrained_sim.bag_reader import bag_reader
 from constrained_sim.config import Config
-from constrained_sim.constraints import Constraint, PointContact
+from constrained_sim.constraints import Constraint, point_contacts
 from constrained_sim.exceptions import ConstrainedSimError
 from constrained_sim.nanoseconds import NANOSECONDS, seconds_of
 from constrained_sim.plots.from_trajectory import declared_contact, joint_limits
@@ -200,7 +200,7 @@ class BagMessages:
             )
             for name, rows in joint_rows.items()
         }
-        declared = {c.name: c for c in constraints if isinstance(c, PointContact) and c.name not in self._links}
+        declared = point_contacts(c for c in constraints if c.name not in self._links)
         contacts = {
             name: _contact(rows, "" if limbs is None else limbs.of_link(self._links.get(name, "")))
             if limbs is None or name not in declared

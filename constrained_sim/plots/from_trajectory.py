@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from constrained_sim.constraints import PointContact
+from constrained_sim.constraints import PointContact, point_contacts
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.dynamics.dynamics import dynamics_at, potential_energy
 from constrained_sim.energy import FORCES
@@ -64,7 +64,7 @@ def recording_of(trajectory: Trajectory, setup: Setup | None = None, title: str 
         )
     check_robot(trajectory, setup.robot)
     limbs = Limbs(setup.robot)
-    declared = {c.name: c for c in setup.constraints if isinstance(c, PointContact)}
+    declared = point_contacts(setup.constraints)
     contacts = {
         name: declared_contact(force, declared[name], limbs)
         if name in declared

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from constrained_sim.config import Config
-from constrained_sim.constraints import PointContact
+from constrained_sim.constraints import point_contacts
 from constrained_sim.plots.from_bag import read_bag
 from constrained_sim.plots.from_trajectory import recording_of
 from constrained_sim.plots.recording import Recording
@@ -39,6 +39,6 @@ def read(source: Path, config: Config | None = None) -> Recording:
 
 def notes_on(trajectory: Trajectory, setup: Setup) -> tuple[str, ...]:
     """Return what is told of a result that is shown as one of a `setup` from elsewhere."""
-    declared = {c.name: c.coefficient for c in setup.constraints if isinstance(c, PointContact)}
-    has_friction = any(declared.get(name, 1.0) > 0.0 for name in trajectory.contact_forces)
+    declared = point_contacts(setup.constraints)
+    has_friction = any(name not in declared or declared[name].coefficient > 0.0 for name in trajectory.contact_forces)
     return (OTHER_FRICTION,) if has_friction else ()

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from constrained_sim.config import Config
-from constrained_sim.constraints import Constraint, PointContact
+from constrained_sim.constraints import Constraint, PointContact, point_contacts
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue, UnknownName
 from constrained_sim.impact import Impact
 from constrained_sim.nanoseconds import NANOSECONDS, control_steps, nanoseconds_of, seconds_of, whole_nanoseconds
@@ -164,7 +164,7 @@ class World:
     @property
     def contacts(self) -> dict[str, PointContact]:
         """Declared contacts by name, disabled ones too."""
-        return {c.name: c for c in (*self.sim.constraints, *self.sim.disabled) if isinstance(c, PointContact)}
+        return point_contacts((*self.sim.constraints, *self.sim.disabled))
 
     def command(self, commands: Mapping[int, JointCommand]) -> None:
         """Take over commands by index into tau.

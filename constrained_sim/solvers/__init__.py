@@ -42,11 +42,10 @@ def make_solver(name: str, **options: Any) -> Solver:
         InvalidValue: an option that this solver does not have.
     """
     kind = lookup("solver", name, SOLVERS)
-    try:
-        return kind(**options)
-    except TypeError:
-        allowed = ", ".join(inspect.signature(kind).parameters) or "none"
-        raise InvalidValue(f"options of solver {name!r}", sorted(options), allowed) from None
+    allowed = inspect.signature(kind).parameters
+    if not options.keys() <= allowed.keys():
+        raise InvalidValue(f"options of solver {name!r}", sorted(options), ", ".join(allowed) or "none")
+    return kind(**options)
 
 
 def as_solver(solver: str | Solver, **options: Any) -> Solver:

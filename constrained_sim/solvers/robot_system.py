@@ -22,6 +22,8 @@ class RobotSystem(System):
         added: (nv,) added to the diagonal of the joint-space inertia, such as implicit damping; or 0.
     """
 
+    is_of_robot = True
+
     def __init__(
         self,
         dynamics: Dynamics,

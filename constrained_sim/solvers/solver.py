@@ -30,7 +30,10 @@ class System:
         M: (nv, nv) symmetric positive definite inertia.
         J: (m, nv) constraint Jacobian; m may be 0, larger than nv, and rows may depend on each other.
         parents: (nv,) parent of each degree of freedom: where M is zero.
+        is_of_robot: whether it knows the robot that the matrices are of.
     """
+
+    is_of_robot = False
 
     def __init__(self, M: Array, J: Array, parents: npt.NDArray[np.int64] | None = None) -> None:
         """Take the matrices as they are; `parents` None: M may be full."""
@@ -141,7 +144,7 @@ class Solver(SupportsSome, ABC):
         Raises:
             InvalidValue: a system that this solver cannot do.
         """
-        if self.needs_robot and not hasattr(system, "dynamics"):
+        if self.needs_robot and not system.is_of_robot:
             raise InvalidValue(f"problem for solver {self.name!r}", "matrices alone", "one of a robot")
         self.calls += 1
         return self._factorization(system)

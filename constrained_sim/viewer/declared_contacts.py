@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from constrained_sim.constraints import Constraint, PointContact
+from constrained_sim.constraints import Constraint, PointContact, point_contacts
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.plots.contact_status import status_of
@@ -22,8 +22,8 @@ class DeclaredContacts:
         """Show those of `constraints` that are contacts of the robot and among `names`."""
         recorded = set(names)
         self._robot = robot
-        contacts = [c for c in constraints if isinstance(c, PointContact) and c.link in robot.links]
-        self._contacts = [contact for contact in contacts if contact.name in recorded]
+        contacts = point_contacts(constraints).values()
+        self._contacts = [c for c in contacts if c.link in robot.links and c.name in recorded]
 
     def shown(self, dynamics: Dynamics, forces: Mapping[str, Array]) -> tuple[ShownContact, ...]:
         """Return all contacts.

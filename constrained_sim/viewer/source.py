@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.collision.scene import SceneBody
 from constrained_sim.config import Config
-from constrained_sim.constraints import Constraint, PointContact
+from constrained_sim.constraints import Constraint, point_contacts
 from constrained_sim.contact.surfaces import Plane
 from constrained_sim.robot import Robot
 from constrained_sim.viewer.frame import Frame, ShownImpact
@@ -31,7 +31,7 @@ class World:
     @classmethod
     def of(cls, robot: Robot, constraints: Iterable[Constraint] = (), collisions: Collisions | None = None) -> World:
         """Return the world of a simulation: its scene, and the planes of its contacts, each once."""
-        contacts = [constraint for constraint in constraints if isinstance(constraint, PointContact)]
+        contacts = point_contacts(constraints).values()
         planes = {(*contact.surface.normal, contact.surface.offset): contact.surface for contact in contacts}
         scene: dict[str, SceneBody] = {f"plane {i}": plane for i, plane in enumerate(planes.values())}
         return cls(robot.without_objects, scene | dict(collisions.scene if collisions is not None else {}))
