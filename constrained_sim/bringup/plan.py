@@ -24,7 +24,7 @@ from constrained_sim.package_paths import resolve_path
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 
-EQUILIBRIUM = 1e-3
+EQUILIBRIUM_TOLERANCE = 1e-3
 """[N m, N] What may be missing in the equations of motion of a robot that stays where it is put."""
 
 ROUNDING = 1e-6
@@ -147,7 +147,7 @@ def plan_for(
     gains = suggest_gains(robot, q, dt, contacts, frequency) if robot.nu else NO_GAINS
     standing = standing_efforts(robot, q, contacts)
     tips = _tips(robot, q, contacts)
-    stays = not tips and float(abs(standing.residual).max()) <= EQUILIBRIUM
+    stays = not tips and float(abs(standing.residual).max()) <= EQUILIBRIUM_TOLERANCE
     notes = (*_joint_notes(unheld), *_foot_notes(found, tips), *([] if stays else [UNTESTED]))
     guessed = (*found.assumed, *found.origins)
     return Plan(kind, robot, contacts, q, gains, standing, dt, notes, stays, unheld, guessed)

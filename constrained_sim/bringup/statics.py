@@ -19,7 +19,7 @@ from constrained_sim.linalg.rank import least_squares
 from constrained_sim.robot import Robot, checked_robot
 from constrained_sim.validation import Array
 
-EQUILIBRIUM = 1e4
+EQUILIBRIUM_WEIGHT = 1e4
 """Weight of the equations of motion against the size of the forces, in the bounded problem."""
 
 MOST_ROUNDS, SMALL = 20, 1e-9
@@ -195,7 +195,7 @@ def _sum_of_edges(robot: Robot, statics: _Statics, cone: Array) -> Array:
         raise InvalidValue("effort limits", (lower, upper), "least below largest efforts")
     # the contact forces themselves are to be small, not the sums of edges
     size = np.vstack([np.eye(free, len(rows)), np.hstack([np.zeros((count, free)), cone.T])])
-    A = np.vstack([EQUILIBRIUM * rows.T, size, 1e-3 * np.eye(len(rows))])
-    b = np.concatenate([EQUILIBRIUM * statics.b, np.zeros(len(size) + len(rows))])
+    A = np.vstack([EQUILIBRIUM_WEIGHT * rows.T, size, 1e-3 * np.eye(len(rows))])
+    b = np.concatenate([EQUILIBRIUM_WEIGHT * statics.b, np.zeros(len(size) + len(rows))])
     x = scipy.optimize.lsq_linear(A, b, (lower, upper), method="bvls" if len(rows) < 200 else "trf").x
     return np.concatenate([x[:free], x[free:] @ cone])

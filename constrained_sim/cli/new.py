@@ -93,7 +93,7 @@ def _report(plan: "Plan", name: str, files: list[Path]) -> dict[str, Any]:
 
 def _print(report: dict[str, Any], folder: Path) -> None:
     """Write a report for people."""
-    from constrained_sim.bringup.plan import EQUILIBRIUM
+    from constrained_sim.bringup.plan import EQUILIBRIUM_TOLERANCE
 
     print(f"contacts: {', '.join(report['contacts']) or 'none, its base is fixed'}")
     if report["contacts"]:
@@ -101,7 +101,7 @@ def _print(report: dict[str, Any], folder: Path) -> None:
     if report["efforts"]:
         largest = max(report["efforts"], key=lambda joint: abs(report["efforts"][joint]))
         print(f"largest effort at rest: {report['efforts'][largest]:.4g} N m or N, at {largest}")
-    if report["statics_residual"] > EQUILIBRIUM:
+    if report["statics_residual"] > EQUILIBRIUM_TOLERANCE:
         print(f"not in equilibrium: {report['statics_residual']:.3g} N m or N are missing; change the posture")
     for note in report["notes"]:
         print(f"note: {note}")

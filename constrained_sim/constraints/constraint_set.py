@@ -178,7 +178,7 @@ class ConstraintSet:
         if not self.contacts.dim:
             return bilateral
         every = np.concatenate([contact, bilateral], axis=-1) if self.bilateral.dim else contact
-        return np.take(every, self.places, axis=-1)
+        return np.take(every, self.row_order, axis=-1)
 
     def split(self, rows: Array) -> tuple[Array, Array]:
         """Return the bilateral and the contact part of `rows` (..., dim)."""
@@ -203,7 +203,7 @@ class ConstraintSet:
         return self._rows_of(self.contacts.slices)
 
     @cached_property
-    def places(self) -> npt.NDArray[np.intp]:
+    def row_order(self) -> npt.NDArray[np.intp]:
         """(dim,) where the rows are, in the order of declaration, among those of the contacts, then the bilateral."""
         return np.argsort(np.concatenate([self._contact_rows, self._bilateral_rows]))
 

@@ -61,7 +61,7 @@ class InterpretedSubstepModel(InterpretedModel):
         self, robot: Robot, bound: ConstraintSet, options: StepOptions, sizes: Sizes, stabilization: Projection
     ) -> None:
         """Prepare steps of `robot` under `bound` constraints."""
-        self._robot, self.bound, self.options, self.sizes, self.order = robot, bound, options, sizes, bound.places
+        self._robot, self.bound, self.options, self.sizes, self.order = robot, bound, options, sizes, bound.row_order
         self.robot, self.stabilization = robot_model(robot), stabilization
         self.contacts: Contacts = contacts_of(bound.contacts)
         self.work = work_space(sizes, Place(robot), Place(robot))

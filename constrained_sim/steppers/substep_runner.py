@@ -76,7 +76,7 @@ def compiled_model(robot: Robot, bound: ConstraintSet, options: StepOptions, siz
     assert model.tree is not None, "a robot that kernels do not know"
     work = work_space(sizes, pose_of(model.tree), pose_of(model.tree))
     rows = bound.bounds, bound.bilateral.arrays
-    sizes_and_order = tuple(sizes), bound.places
+    sizes_and_order = tuple(sizes), bound.row_order
     made: StepModel = make_step_model(model, contacts_of(bound.contacts), *rows, options, *sizes_and_order, work)
     return made
 

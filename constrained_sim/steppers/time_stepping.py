@@ -187,7 +187,7 @@ class TimeStepping(Substeps):
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy, moments = records
-        lam, end = np.take(impulses / self.dt, bound.places, axis=-1), PackedState(start, t, here, compiled.sizes)
+        lam, end = np.take(impulses / self.dt, bound.row_order, axis=-1), PackedState(start, t, here, compiled.sizes)
         return Run(end, (acceleration, 1), q, v, taus, lam, axes, energy, moments / self.dt, done == steps)
 
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:

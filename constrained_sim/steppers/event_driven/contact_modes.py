@@ -91,7 +91,7 @@ class Mode:
             mode; zero of what holds.
         begins: (f,) what moves from rest.
         slip_sign: (d,) direction in which a joint with dry friction moves, +1 or -1; 0 where it is held.
-        push: (3 k + l + e,) forces and moments of all rows at its beginning. Where those of least norm lie outside
+        forces: (3 k + l + e,) forces and moments of all rows at its beginning. Where those of least norm lie outside
             their cones, indeterminate ones stay near these.
         friction_effort: (d,) efforts of dry joint friction at its beginning.
     """
@@ -103,7 +103,7 @@ class Mode:
     direction: Array
     begins: npt.NDArray[np.bool_]
     slip_sign: Array
-    push: Array
+    forces: Array
     friction_effort: Array
 
     @classmethod
@@ -112,7 +112,7 @@ class Mode:
         contact_set: ContactSet,
         candidates: npt.NDArray[np.intp],
         status: npt.NDArray[np.int64],
-        push: Array,
+        forces: Array,
         friction_effort: Array,
         s: Array,
         moving: Array,
@@ -123,7 +123,7 @@ class Mode:
             contact_set: of the contacts.
             candidates: (c,) places of what might stay closed.
             status: of these, of the joints with dry friction, and of the rolling friction of contacts.
-            push: (3 k + l + e,) forces and moments of the rows.
+            forces: (3 k + l + e,) forces and moments of the rows.
             friction_effort: (d,) efforts of dry joint friction.
             s: (3 k + l + e,) velocities of the rows [m/s, rad/s].
             moving: (d,) velocities of the joints with dry friction.
@@ -136,7 +136,7 @@ class Mode:
         blocks, of_blocks = blocks.take(of_blocks != OPEN), of_blocks[of_blocks != OPEN]
         holds = of_blocks == STICKING
         begins = ~holds & (blocks.lengths(s) <= REST_SPEED)
-        along = np.where(begins[:, None], -blocks.components(push), blocks.components(s))
+        along = np.where(begins[:, None], -blocks.components(forces), blocks.components(s))
         direction = np.where(holds[:, None], 0.0, directions(along))
         from_rest = np.where(of_joints == STICKING, 0.0, -np.sign(friction_effort))
         slip_sign = np.where(np.abs(moving) > REST_SPEED, np.sign(moving), from_rest)
@@ -148,7 +148,7 @@ class Mode:
             direction,
             begins,
             slip_sign,
-            push,
+            forces,
             friction_effort,
         )
 
@@ -202,9 +202,9 @@ class Mode:
             rows[place] += force @ J[turning]
         return rows
 
-    def forces(self, r: Array, friction: Array) -> Array:
+    def all_forces(self, r: Array, friction: Array) -> Array:
         """Return (3 k + l + e,) the forces of all rows, for those r (h,) of the held ones; `friction` as above."""
-        forces, blocks = np.zeros(len(self.push)), self.moving.blocks
+        forces, blocks = np.zeros(len(self.forces)), self.moving.blocks
         forces[self.held] = r
         if not len(friction):
             return forces

@@ -182,10 +182,10 @@ class EventDriven(Stepper):
         contact_set, friction_dofs = here.bound.contacts, self.robot.friction_dofs
         rows = contact_set.rows_of(candidates)
         of_rows, friction_effort, of_turning = np.split(solution.impulse, np.cumsum([len(rows), len(friction_dofs)]))
-        push = np.zeros(len(here.J_contact))
-        push[rows], push[contact_set.dim + turning] = of_rows, of_turning
+        forces = np.zeros(len(here.J_contact))
+        forces[rows], forces[contact_set.dim + turning] = of_rows, of_turning
         s = here.J_contact @ here.v
-        return Mode.of(contact_set, candidates, solution.status, push, friction_effort, s, here.v[friction_dofs])
+        return Mode.of(contact_set, candidates, solution.status, forces, friction_effort, s, here.v[friction_dofs])
 
     def _inside(self, here: Evaluation, mode: Mode) -> Mode:
         """Return a mode with indeterminate forces of what holds away from the bounds that ended the last one."""
@@ -193,14 +193,14 @@ class EventDriven(Stepper):
         rows = mode.force_rows(contact, mode.moving.friction(contact @ here.v))
         forces = max_margin_forces(
             np.vstack([rows, np.eye(self.robot.nv)[self.robot.friction_dofs[joints]]]),
-            np.concatenate([mode.push[held], mode.friction_effort[joints]]),
+            np.concatenate([mode.forces[held], mode.friction_effort[joints]]),
             np.searchsorted(held, mode.normals),
             mode.holding.among(held),
             self.robot.coulomb_effort[joints],
         )
-        push, friction_effort = mode.push.copy(), mode.friction_effort.copy()
-        push[held], friction_effort[joints] = np.split(forces, [len(held)])
-        return replace(mode, push=push, friction_effort=friction_effort)
+        every, friction_effort = mode.forces.copy(), mode.friction_effort.copy()
+        every[held], friction_effort[joints] = np.split(forces, [len(held)])
+        return replace(mode, forces=every, friction_effort=friction_effort)
 
     def _rows(self, here: Evaluation, candidates: npt.NDArray[np.intp], inputs: MotionInputs) -> ContactRows:
         """Return the rows of all that may be closed, at acceleration level, and those of dry joint friction."""

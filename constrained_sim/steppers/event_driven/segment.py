@@ -123,11 +123,11 @@ class Segment:
             self._lag[returns] = 1.0 / np.sqrt(kp[returns])
         self._known: tuple[float, bytes, Slopes] | None = None
         nv, soft = stepper.robot.nv, start.deflection.size
-        counts = start.bound.bilateral.dim + len(mode.push) + len(friction_dofs) + len(FORCES) + 1
+        counts = start.bound.bilateral.dim + len(mode.forces) + len(friction_dofs) + len(FORCES) + 1
         deflection = np.where(apart[:, None], 0.0, start.deflection)  # springs relax where nothing touches
         self._y0 = np.concatenate([np.zeros(nv), start.v, deflection.ravel(), np.zeros(counts)])
         self._ends = nv, 2 * nv, 2 * nv + soft
-        begin = np.concatenate([mode.push[mode.held], mode.friction_effort[self._sticks]])
+        begin = np.concatenate([mode.forces[mode.held], mode.friction_effort[self._sticks]])
         self._reference = begin if near else np.zeros(len(begin))
         margins = self._slopes(0.0, self._y0).events[len(self._open) :]
         if not near and margins.min(initial=0.0) < -EVENTS.outside * np.abs(begin).max(initial=0.0):
@@ -330,7 +330,7 @@ class Segment:
         friction = equations.with_onset(mode.moving.friction(s), mode.moving.onset(s))
         a, lam, r, force_rows = equations.solve(friction)
         closing, rest = r[: len(mode.held)], r[len(mode.held) :]
-        rows = mode.forces(closing, friction)
+        rows = mode.all_forces(closing, friction)
         rows[: len(soft)] += soft
         joint_friction[self._sticks] = rest
         damping[robot.friction_dofs[self._sticks]] += rest
@@ -344,7 +344,7 @@ class Segment:
         """Return (3 k + l + e,) what the accelerations of the rows are to make up for where they are held."""
         mode, contact_set = self._mode, self._start.bound.contacts
         if not mode.held.size:
-            return np.zeros(len(mode.push))
+            return np.zeros(len(mode.forces))
         gamma = contact_set.gamma(self._dynamics, geometry)
         if self._feedback is not None:
             gamma[mode.normals] += self._feedback.feedback(geometry.gaps[mode.closed], geometry.s[mode.normals])
