@@ -29,9 +29,18 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.dynamics.vectors import SMALL_ANGLE, cross, in_axes, in_world, rotated, turned
+from constrained_sim.dynamics.rigid_rotation import (
+    angular_velocity,
+    columns_of,
+    determinant_of,
+    newton_matrix,
+    solve_columns,
+    times,
+    turned_by,
+    turned_momentum,
+)
+from constrained_sim.dynamics.vectors import cross, in_axes, in_world
 from constrained_sim.linalg.products import matvec
-from constrained_sim.linalg.rank import EPSILON
 
 THIN = 0.03, 0.1
 """Least moment of inertia of what joints connect, relative to the largest: up to the first the angular momentum about
@@ -39,10 +48,6 @@ its axis is not made exact, from the second on it is, between them a share of it
 
 SQUARINGS = 4
 """Of the inverse of an inertia: at a ratio of 0.1 its 16th power is that of its largest eigenvalue to rounding."""
-
-MOST_NEWTON_STEPS = 50
-"""For an angular velocity: it is found in four where a frame turns by 0.01 rad in a step, and in twelve at 1 rad of a
-body with moments of inertia of 1 to 1e-6."""
 
 
 @kernel
@@ -57,7 +62,7 @@ def turn_axes(h, v, rows):
     found = v.copy()
     for k in rows:
         w = v[k + 3], v[k + 4], v[k + 5]
-        found[k], found[k + 1], found[k + 2] = _turned_by((v[k], v[k + 1], v[k + 2]), w, -h)
+        found[k], found[k + 1], found[k + 2] = turned_by((v[k], v[k + 1], v[k + 2]), w, -h)
     return found
 
 
@@ -105,16 +110,16 @@ def expected_velocity(h, theta, M, v, acceleration, known, rows):
     expected, shares = v + h * acceleration, np.ones(v.shape[0])
     for k in rows:
         I, (wx, wy, wz) = _inertia_about_centre(M, k), v[k + 3 : k + 6]
-        px, py, pz = _turned_momentum(I, (wx, wy, wz), -(1.0 - theta) * h)
+        px, py, pz = turned_momentum(I, (wx, wy, wz), -(1.0 - theta) * h)
         guess, share = (wx, wy, wz), 0.0
         if known:
             guess = expected[k + 3], expected[k + 4], expected[k + 5]
             ax, ay, az = acceleration[k + 3 : k + 6]
-            last = _turned_momentum(I, (wx - h * ax, wy - h * ay, wz - h * az), -(1.0 - theta) * h)
-            lx, ly, lz = _turned_by(last, (wx, wy, wz), -h)
+            last = turned_momentum(I, (wx - h * ax, wy - h * ay, wz - h * az), -(1.0 - theta) * h)
+            lx, ly, lz = turned_by(last, (wx, wy, wz), -h)
             share = _share_expected(I, (px, py, pz), theta * h, guess)
             px, py, pz = px + share * (px - lx), py + share * (py - ly), pz + share * (pz - lz)
-        found = _angular_velocity(I, (px, py, pz), theta * h, guess)
+        found = angular_velocity(I, (px, py, pz), theta * h, guess)
         expected[k + 3], expected[k + 4], expected[k + 5] = found
         shares[k + 3 : k + 6] = share
     return expected, shares
@@ -124,93 +129,14 @@ def expected_velocity(h, theta, M, v, acceleration, known, rows):
 def _share_expected(I, p, h, w):
     """Return which share of its last change the momentum p is expected to change by once more, 0 to 1.
 
-    ``(det I / det G)^3``, G the matrix of :func:`_newton_matrix`: nearly 1, unless a body is thin. About the axis of a
+    ``(det I / det G)^3``, G the matrix of :func:`newton_matrix`: nearly 1, unless a body is thin. About the axis of a
     rod G is larger than the moment of inertia I_a, by the factor 1 + c with ``c = (h w)^2 / 2 I_t / I_a``, I_t that
     across. What is wrong with the spin by e changes the momentum by that, and in the next step the place by e times
     -c, and by twice that the spin, through the momentum that is kept. A share s of the change makes e grow by
     ``s (1 - 3 c)`` from step to step: without bound if s were 1. The third power keeps that below 1 for any c.
     """
-    ratio = _determinant(*_columns(I)) / _determinant(*_newton_matrix(I, p, h, w))
+    ratio = determinant_of(*columns_of(I)) / determinant_of(*newton_matrix(I, p, h, w))
     return min(max(ratio, 0.0), 1.0) ** 3
-
-
-@kernel(inline=True, error_model="numpy")
-def _angular_velocity(I, p, h, guess):
-    """Return the w with ``exp(h w) I w = p``, by Newton's method from a guess.
-
-    All of the derivative is needed: of a thin rod the terms of order ``(h w)^2 I`` about its axis are larger than its
-    inertia there.
-    """
-    (x, y, z), step = guess, np.inf
-    for _ in range(MOST_NEWTON_STEPS):
-        px, py, pz = _turned_by(p, (x, y, z), -h)
-        lx, ly, lz = _times(I, (x, y, z))
-        dx, dy, dz = _solve(_newton_matrix(I, (px, py, pz), h, (x, y, z)), (px - lx, py - ly, pz - lz))
-        before, step = step, max(abs(dx), abs(dy), abs(dz))
-        if not step < before:
-            break  # what is left is rounding
-        x, y, z = x + dx, y + dy, z + dz
-        if step <= EPSILON * max(abs(x), abs(y), abs(z)):
-            break
-    return x, y, z
-
-
-@kernel(inline=True, error_model="numpy")
-def _newton_matrix(I, p, h, w):
-    """Return the three columns of ``G = I - h [p]x J(-h w)``, J the left Jacobian of rotations.
-
-    With ``I w = p`` and ``p = exp(-h w) p_0``, which changes by ``h p x J(-h w) dw`` (Sola et al., A micro Lie theory
-    for state estimation in robotics, 2018, eq. 145).
-    """
-    turn = -h * w[0], -h * w[1], -h * w[2]
-    angle = np.sqrt(_dot(turn, turn))
-    one, two = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
-    if angle > SMALL_ANGLE:
-        one, two = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
-    factors = -h * p[0], -h * p[1], -h * p[2]
-    return (
-        _newton_column(I, factors, turn, one, two, (1.0, 0.0, 0.0)),
-        _newton_column(I, factors, turn, one, two, (0.0, 1.0, 0.0)),
-        _newton_column(I, factors, turn, one, two, (0.0, 0.0, 1.0)),
-    )
-
-
-@kernel(inline=True)
-def _newton_column(I, factors, turn, one, two, d):
-    """Return ``I d + f x (d + one t x d + two t x (t x d))``, f the factors and t the turn."""
-    ax, ay, az = cross(*turn, *d)
-    bx, by, bz = cross(*turn, ax, ay, az)
-    x, y, z = cross(*factors, d[0] + one * ax + two * bx, d[1] + one * ay + two * by, d[2] + one * az + two * bz)
-    lx, ly, lz = _times(I, d)
-    return lx + x, ly + y, lz + z
-
-
-@kernel(inline=True, error_model="numpy")
-def _solve(columns, r):
-    """Return the three components of x with ``A x = r``, A the matrix with these three columns, by Cramer's rule."""
-    a, b, c = columns
-    determinant = _determinant(a, b, c)
-    x, y = _determinant(r, b, c) / determinant, _determinant(a, r, c) / determinant
-    return x, y, _determinant(a, b, r) / determinant
-
-
-@kernel(inline=True)
-def _columns(I):
-    """Return the three columns of an inertia, for I as :func:`_inertia_about_centre` returns it."""
-    a, b, c, d, e, f = I
-    return (a, b, c), (b, d, e), (c, e, f)
-
-
-@kernel(inline=True)
-def _determinant(a, b, c):
-    """Return the determinant of the matrix with these three columns."""
-    return _dot(a, cross(*b, *c))
-
-
-@kernel(inline=True)
-def _dot(a, b):
-    """Return the scalar product of two vectors of three components."""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
@@ -236,10 +162,10 @@ def hold_axes(bias, h, theta, M, v, expected, rows):
         x, y, z = cross(wx, wy, wz, vx + first * (ux - vx), vy + first * (uy - vy), vz + first * (uz - vz))
         for i in range(bias.shape[0]):
             bias[i] -= M[k, i] * x + M[k + 1, i] * y + M[k + 2, i] * z
-        x, y, z = cross(wx, wy, wz, *_times(I, (wx, wy, wz)))
-        ex, ey, ez = _turned_momentum(I, (bx, by, bz), theta * h)
-        sx, sy, sz = _turned_momentum(I, (ax, ay, az), -first * h)
-        lx, ly, lz = _times(I, (bx - ax, by - ay, bz - az))
+        x, y, z = cross(wx, wy, wz, *times(I, (wx, wy, wz)))
+        ex, ey, ez = turned_momentum(I, (bx, by, bz), theta * h)
+        sx, sy, sz = turned_momentum(I, (ax, ay, az), -first * h)
+        lx, ly, lz = times(I, (bx - ax, by - ay, bz - az))
         _add_couple(bias, M, k, I, ((ex - sx - lx) / h - x, (ey - sy - ly) / h - y, (ez - sz - lz) / h - z))
     return bias
 
@@ -253,9 +179,9 @@ def _add_couple(bias, M, k, I, couple):
     share, axis = _thin_axis(M, k, I)
     tx, ty, tz = couple
     if share < 1.0:
-        x, y, z = _times(axis, couple)
+        x, y, z = times(axis, couple)
         tx, ty, tz = tx - (1.0 - share) * x, ty - (1.0 - share) * y, tz - (1.0 - share) * z
-    ax, ay, az = _solve(_columns(I), (tx, ty, tz))
+    ax, ay, az = solve_columns(columns_of(I), (tx, ty, tz))
     x, y, z = cross(*_centre(M, k), ax, ay, az)  # the centre of mass stays where it is
     for i in range(bias.shape[0]):
         if i < k or i >= k + 6:
@@ -273,7 +199,7 @@ def _thin_axis(M, k, I):
     """
     a, b, c, d, e, f = I
     trace, most = a + d + f, 0.5 * (a + d + f)
-    if _determinant(*_columns(I)) >= THIN[1] * most**3 or not _carries_joints(M, k):
+    if determinant_of(*columns_of(I)) >= THIN[1] * most**3 or not _carries_joints(M, k):
         return 1.0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     a, b, c, d, e, f = d * f - e * e, c * e - b * f, b * e - c * d, a * f - c * c, b * c - a * e, a * d - b * b
     for _ in range(SQUARINGS):
@@ -297,28 +223,6 @@ def _carries_joints(M, k):
         if (i < k or i >= k + 6) and M[k : k + 6, i].any():
             return True
     return False
-
-
-@kernel(inline=True)
-def _turned_by(vector, w, h):
-    """Return the three components of a vector turned by ``h w`` [rad]."""
-    x, y, z = vector
-    quaternion = turned((0.0, 0.0, 0.0, 1.0), (h * w[0], h * w[1], h * w[2]))
-    return rotated(quaternion, x, y, z)
-
-
-@kernel(inline=True)
-def _turned_momentum(I, w, h):
-    """Return the three components of the angular momentum ``I w``, turned by ``h w`` [rad]."""
-    return _turned_by(_times(I, w), w, h)
-
-
-@kernel(inline=True)
-def _times(I, w):
-    """Return the three components of ``I w``, for I as :func:`_inertia_about_centre` returns it."""
-    a, b, c, d, e, f = I
-    x, y, z = w
-    return a * x + b * y + c * z, b * x + d * y + e * z, c * x + e * y + f * z
 
 
 @kernel(inline=True)
@@ -426,7 +330,7 @@ def keep_spin(M, total, rows, carried):
         if share < 1.0:
             px, py, pz, lx, ly, lz = carried[i] - total[k : k + 6]
             x, y, z = cross(*_centre(M, k), px, py, pz)
-            x, y, z = _times(axis, (lx - x, ly - y, lz - z))
+            x, y, z = times(axis, (lx - x, ly - y, lz - z))
             carried[i, 3] -= (1.0 - share) * x
             carried[i, 4] -= (1.0 - share) * y
             carried[i, 5] -= (1.0 - share) * z
