@@ -1,4 +1,4 @@
-"""How efforts act on a robot: ``S^T tau`` of its actuated joints, or ``B u`` of the caller's own matrix."""
+"""Actuation maps: ``S^T tau`` of the actuated joints, or ``B u`` of the caller's own matrix."""
 
 from __future__ import annotations
 

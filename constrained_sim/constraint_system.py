@@ -1,4 +1,4 @@
-"""What a robot and its constraints look like at one state: the matrices behind every solver, for the user's own use."""
+"""Matrices of a robot and its constraints at one state, for the user's own solvers."""
 
 from __future__ import annotations
 

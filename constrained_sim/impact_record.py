@@ -1,4 +1,4 @@
-"""What a recorded run keeps of its impacts."""
+"""Impacts of a recorded run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording tells of its simulation: the configuration, or the description of the robot at least."""
+"""Configuration of a recorded simulation, or the description of its robot at least."""
 
 from __future__ import annotations
 

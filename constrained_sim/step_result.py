@@ -1,4 +1,4 @@
-"""What one step of a Simulator returns."""
+"""Result of one step of a Simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a trajectory comes about."""
+"""Builds a trajectory, step by step."""
 
 from __future__ import annotations
 

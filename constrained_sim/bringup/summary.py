@@ -1,4 +1,4 @@
-"""What a robot description holds, and what to do about it before it is simulated."""
+"""Summary of a robot description, and what to do about it before it is simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a value varies from run to run."""
+"""Distributions of values that vary from run to run."""
 
 from __future__ import annotations
 

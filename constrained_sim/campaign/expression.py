@@ -1,4 +1,4 @@
-"""What counts as passed: an expression of the measures, and nothing else than that."""
+"""The condition for a run to pass: an expression of its measures."""
 
 from __future__ import annotations
 

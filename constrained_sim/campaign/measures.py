@@ -1,4 +1,4 @@
-"""What is measured of a run: one number, or true or false."""
+"""Measures of a run: one number, or true or false."""
 
 from __future__ import annotations
 

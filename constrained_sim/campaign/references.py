@@ -1,4 +1,4 @@
-"""What ``MODULE:NAME`` and ``FILE.py:NAME`` mean in a study."""
+"""References ``MODULE:NAME`` and ``FILE.py:NAME`` in a study."""
 
 from __future__ import annotations
 

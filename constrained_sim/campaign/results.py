@@ -1,4 +1,4 @@
-"""What a study came to."""
+"""Results of a study."""
 
 from __future__ import annotations
 

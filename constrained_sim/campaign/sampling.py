@@ -1,4 +1,4 @@
-"""Where the runs of a study lie in the space of what varies: a point for each, the same on every machine."""
+"""Sampling of the varied values of a study: one point for each run, the same on every machine."""
 
 from __future__ import annotations
 

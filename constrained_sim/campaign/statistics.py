@@ -1,4 +1,4 @@
-"""What the table of a study says about which variation matters."""
+"""Statistics of a study's table: which variation matters."""
 
 from __future__ import annotations
 

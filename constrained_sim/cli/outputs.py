@@ -1,4 +1,4 @@
-"""What a run leaves behind; all that can be refused is refused before the simulation begins."""
+"""Outputs of a run; all that can be refused is refused before the simulation begins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parameter file the command line means, and which values differ from it."""
+"""Parameter file and changed values of a command line."""
 
 from __future__ import annotations
 

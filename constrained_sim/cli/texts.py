@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, and how they write to either stream."""
+"""Exit codes of all commands, and how they write to either stream."""
 
 import json
 import math

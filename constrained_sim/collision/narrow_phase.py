@@ -1,4 +1,4 @@
-"""Where two convex bodies are near each other: a few points, each with its normal and its gap."""
+"""Contact points of two convex bodies: a few points, each with its normal and its gap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a shape may touch: faces, straight lines, and what it looks like near a contact."""
+"""Features of a shape that may touch: faces, straight lines, and its form near a contact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What progress and storage know of a compiled function."""
+"""A compiled function, as progress and storage see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where machine code lies between processes: beside the package, or where the user may write.
+"""Folders of machine code: beside the package, or where the user may write.
 
 The name of the folder tells all that the code depends on, the sources of all kernels included
 (constrained_sim.compilation.sources): what is found there is never out of date, however the package was installed and

@@ -1,4 +1,4 @@
-"""How a process is begun that imports this package from where this one does, and what it may use."""
+"""Start of a process that imports this package from where this one does, and what it may use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What machine code depends on: the code of all kernels, and of all that they name, without docstrings and comments.
+"""Sources that machine code depends on: of all kernels, and of all that they name, without docstrings and comments.
 
 A kernel's machine code holds the functions, classes and constants that the kernel names, in whichever file of the
 package they are. So the definitions are followed from name to name; an edit of any of them leads to other machine code,

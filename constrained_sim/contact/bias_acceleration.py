@@ -1,4 +1,4 @@
-"""How contacts move: rates of their normals and points, and by how much rows accelerate without joint accelerations."""
+"""Bias accelerations of contact rows, from the rates of normals and contact points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where two rounded bodies touch: the axes of their contact, its gap and its rows.
+"""Contact of two rounded bodies: its axes, gap and rows.
 
 A body is, near a contact, a feature grown by a radius: a point, a line for what is curved in one direction only, or a
 circle for the rim of a disc. Which way they face each other is up to the flat one of them, whose normal turns with it;

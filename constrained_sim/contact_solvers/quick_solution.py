@@ -1,4 +1,4 @@
-"""What compiled contact methods return."""
+"""Result of the compiled contact methods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each contact of a solved problem does: open, sticking or sliding."""
+"""Status of each contact of a solved problem: open, sticking or sliding."""
 
 from __future__ import annotations
 

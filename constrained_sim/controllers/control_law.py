@@ -1,4 +1,4 @@
-"""What every control law looks like: efforts from time and state, nothing else."""
+"""Interface of control laws: efforts from time and state, nothing else."""
 
 from __future__ import annotations
 

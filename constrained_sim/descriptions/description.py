@@ -1,4 +1,4 @@
-"""What a robot description says, whatever its format."""
+"""Content of a robot description, independent of its format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a description tells before it is read: its format, and whether the world holds what it describes."""
+"""Format of a description, and whether the world holds what it describes, before it is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which masses and inertias a body can have, and those of simple solids."""
+"""Masses and inertias that a body can have, and those of simple solids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the elements of a format may hold, as a table; and the walk that holds a file against it.
+"""Vocabulary of a format: what its elements may hold, as a table; and the walk that checks a file against it.
 
 Whatever a file says is done, refused with its name and line, or reported as read and not used.
 """

@@ -1,4 +1,4 @@
-"""What free-flyers carry: momentum that changes by external impulses only, and a centre of mass that moves with it.
+"""Momentum and centre of mass of all that a free-flyer carries: only external impulses change them.
 
 The six rows of M v of a free-flyer on the world are the momentum of all that it carries, in the axes of its frame and
 about the frame's origin. Carried from one end of a step to the other as linear momentum p and as angular momentum L

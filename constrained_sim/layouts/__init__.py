@@ -1,4 +1,4 @@
-"""What RViz 2, Foxglove and PlotJuggler show of a robot, as the files that they open."""
+"""Layout files of a robot for RViz 2, Foxglove and PlotJuggler."""
 
 from constrained_sim.layouts.files import layout_texts, write_layouts
 

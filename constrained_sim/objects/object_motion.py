@@ -1,4 +1,4 @@
-"""Where an object beside the robot is, and how it moves, read from the tree that both are simulated in."""
+"""Pose and velocity of an object beside the robot, read from the tree that both are simulated in."""
 
 from __future__ import annotations
 

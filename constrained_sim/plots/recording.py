@@ -1,4 +1,4 @@
-"""What is plotted, whatever it was read from."""
+"""Data of a plot, independent of the source that it was read from."""
 
 from __future__ import annotations
 

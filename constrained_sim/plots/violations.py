@@ -1,4 +1,4 @@
-"""How far the constraints of a run were violated, from its configurations."""
+"""Constraint violations of a run, computed from its configurations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a recording shows in a few lines, and what its user should look at."""
+"""Summary of a recording in a few lines, with what its user should look at."""
 
 from __future__ import annotations
 

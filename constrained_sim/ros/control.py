@@ -1,4 +1,4 @@
-"""What the simulation is doing: running, paused, stepping, waiting or frozen, and the loop that does it."""
+"""Run states of the simulation: running, paused, stepping, waiting or frozen; and the loop that does it."""
 
 from __future__ import annotations
 

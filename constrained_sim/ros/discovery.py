@@ -1,4 +1,4 @@
-"""How the processes of this package, and those that they start, find each other."""
+"""Discovery: how the processes of this package, and those that they start, find each other."""
 
 from __future__ import annotations
 

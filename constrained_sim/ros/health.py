@@ -1,4 +1,4 @@
-"""How the simulation is doing, as the status message and as diagnostics."""
+"""Health of the simulation, as the status message and as diagnostics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the launch files of the shipped robots have in common; with launch_arguments, all that imports launch."""
+"""Common part of the launch files of the shipped robots; with launch_arguments, all that imports launch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a running simulation has told so far, as the live table shows it."""
+"""Values of a running simulation, as the live table shows them."""
 
 from __future__ import annotations
 

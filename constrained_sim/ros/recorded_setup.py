@@ -1,4 +1,4 @@
-"""What a recording says of its simulation at its beginning: what has to be the same for a replay."""
+"""Setup of a simulation at the beginning of its recording: what has to be the same for a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What services and parameters change in a world; a replay takes the same way."""
+"""Changes of a world that services and parameters ask for; a replay takes the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which topics a recording holds."""
+"""Choice of the topics that a recording holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where links are, for /tf and /tf_static: every link in the one that carries it, as robot_state_publisher has it."""
+"""Transforms for /tf and /tf_static: every link in the one that carries it, as robot_state_publisher has it."""
 
 from __future__ import annotations
 

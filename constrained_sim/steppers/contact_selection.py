@@ -1,4 +1,4 @@
-"""Which contacts and limits take part in a step: compiled selections, and the rows that belong to them."""
+"""Selection of the contacts and limits that take part in a step, and of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the stages of a step act on where kernels do not know all: Pinocchio, the user's functions, every solver."""
+"""Model of an interpreted step: Pinocchio, the user's functions, and every solver."""
 
 from __future__ import annotations
 

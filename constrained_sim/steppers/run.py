@@ -1,4 +1,4 @@
-"""Many steps at once, compiled: those under a feedback that is compiled too, as long as the compiled step can go on."""
+"""Runs of compiled steps under a compiled feedback, as long as the compiled step can go on."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records):
             ends before others are.
         arguments: see ``substep``, the same in all steps; but its targets are (n, 2, 2, m), one for each step, or n is
             1 and they are those of all; its efforts are held until the law is asked.
-        asked: how many steps there are from one evaluation of the law to the next, and to the first; the time [s].
+        asked: steps from one evaluation of the law to the next, steps to the first one, and the time now [s].
         states: record that begins with the state at the beginning, and changes to that after the last step; another,
             work space; and the acceleration (nv,) of the last step, which changes to that of the last of these.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows

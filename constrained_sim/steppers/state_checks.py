@@ -1,4 +1,4 @@
-"""How far a state is off its constraints, and whether it is finite."""
+"""Checks of a state: constraint violations, and whether it is finite."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What acts on the robot during a step of time stepping, and how its problems are solved."""
+"""Inputs of a time step: efforts, wrenches, and the solver and contact method that are chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no step of a robot under the same constraints changes, and work space: one argument of kernels, not sixty."""
+"""Constant data and work space of a step, passed to kernels as one argument."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class StepForces(NamedTuple):
 
 
 class WorkSpace(NamedTuple):
-    """Arrays of a step that every step fills anew; what is in them after it is of interest now and then.
+    """Arrays that every step fills anew; their content is valid until the next step.
 
     Attributes:
         middle: the state where forces were evaluated, a :class:`~constrained_sim.steppers.packed_step.State`; but its

@@ -1,4 +1,4 @@
-"""What a step begins with and leaves: a state with its constraints there, and what happened in between."""
+"""States at the beginning and the end of a step, with their constraints, and the outcome of the step."""
 
 from __future__ import annotations
 

@@ -68,16 +68,16 @@ def substep(model, settings, begin, acceleration, arguments, near, found, end):
         begin: the :class:`~constrained_sim.steppers.packed_step.State` at the beginning.
         acceleration: (nv,) of the last step.
         arguments: see :class:`~constrained_sim.steppers.step_model.StepArguments`.
-        near: impulses near those of the rows that take part, but bilateral ones; of another length than these, and
-            nothing is known.
+        near: warm start: impulses (n + d + f,) near those of the rows that take part, without the bilateral ones; an
+            array of another length for none.
         found: :class:`~constrained_sim.steppers.step_model.StepForces`, filled, and corrected where this comes so far.
         end: filled with the state at the end.
 
     Returns:
         How far this came, the :class:`~constrained_sim.steppers.row_solution.RowSolution` of the prediction, and how
-        often rows were held. :data:`UNSOLVED`, and all else is of no use; :data:`PREDICTED`, no correction was wanted;
-        :data:`UNCORRECTED`, that was not solved; :data:`REVERSED`, it is done, but slip turned back within it;
-        :data:`INACCURATE`, it is done or predicted, but its energy is not that of the work; or :data:`DONE`.
+        often rows were held. :data:`UNSOLVED`: no other output is valid; :data:`PREDICTED`: no correction was wanted;
+        :data:`UNCORRECTED`: that was not solved; :data:`REVERSED`: it is done, but slip turned back within it;
+        :data:`INACCURATE`: it is done or predicted, but its energy is not that of the work; or :data:`DONE`.
     """
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
     negligible_speed, v = model.options.negligible_speed, begin.v

@@ -1,4 +1,4 @@
-"""What a step without impact gave, as it looks from outside: parts of its record are unpacked on demand."""
+"""Outcome of a step without impact; parts of its record are unpacked on demand."""
 
 from __future__ import annotations
 

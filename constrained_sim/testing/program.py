@@ -1,4 +1,4 @@
-"""What becomes a program of this package: a process that has loaded what nodes need, and that runs no thread yet.
+"""Process that becomes a program of this package: it has loaded what nodes need, and runs no thread yet.
 
 rclpy itself is left to the program: its libraries start threads when they are loaded, and a fork has none of them.
 """

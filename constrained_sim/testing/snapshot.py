@@ -1,4 +1,4 @@
-"""What a test sees of a simulated robot."""
+"""Snapshot of a simulated robot in a test."""
 
 from __future__ import annotations
 

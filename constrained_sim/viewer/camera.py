@@ -1,4 +1,4 @@
-"""Where the page is looked at from."""
+"""Camera of the viewer's page."""
 
 from __future__ import annotations
 

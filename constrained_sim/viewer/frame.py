@@ -1,4 +1,4 @@
-"""What one picture shows, whatever it comes from."""
+"""Content of one picture, independent of its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page of the browser can be asked to do by whoever opened it."""
+"""Handle of an open page of the browser."""
 
 from __future__ import annotations
 

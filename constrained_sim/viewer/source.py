@@ -1,4 +1,4 @@
-"""Where frames come from: something that runs, or something that was recorded."""
+"""Sources of frames: a running simulation, or a recording."""
 
 from __future__ import annotations
 

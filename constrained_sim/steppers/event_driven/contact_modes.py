@@ -1,4 +1,4 @@
-"""Which contacts stay closed, stick or slide, turn or do not turn, and which joints slip, between two events."""
+"""Contact modes between two events: which contacts are closed, stick, slide or turn, and which joints slip."""
 
 from __future__ import annotations
 

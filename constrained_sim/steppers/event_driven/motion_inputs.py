@@ -1,4 +1,4 @@
-"""What acts on the robot during a step of event-driven stepping."""
+"""Inputs of a step of event-driven stepping."""
 
 from __future__ import annotations
 

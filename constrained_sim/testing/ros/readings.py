@@ -1,4 +1,4 @@
-"""What a test sees of a robot, from the messages of the simulation node."""
+"""Readings of a robot in a test, from the messages of the simulation node."""
 
 from __future__ import annotations
 
