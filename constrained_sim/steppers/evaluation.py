@@ -22,7 +22,8 @@ from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.linalg.products import vecdot
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import held_rows
-from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, largest_drift
+from constrained_sim.steppers.options import STEPPING
+from constrained_sim.steppers.state_checks import largest_drift
 from constrained_sim.wrench import external_effort
 
 AS_IT_IS = np.empty((0, 3))
@@ -180,9 +181,9 @@ def hold(model, target, held, status, pose, begin, end):
     """
     energy, drift = stored_energy(model, pose, end.q), largest_drift(end.phi, end.gaps, held)
     rows = held_rows(held, borrowed(model.contacts).normals, status)
-    for _ in range(MOST_PROJECTIONS):
+    for _ in range(STEPPING.projections):
         back, before = step_back(model, begin.J_bilateral, pose, end, rows), end.q.copy()
-        if held.shape[0] and np.abs(back).max() > LEVER * drift:
+        if held.shape[0] and np.abs(back).max() > STEPPING.lever * drift:
             break
         configure(model, pose, before, 1.0, back, AS_IT_IS, end)
         evaluate_rows(model, target, pose, end.v, end)

@@ -6,24 +6,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.rolling_rows import SIZE
-
-POSITIVE_WORK = 1e-13
-"""[J] of friction in one step that is not rounding."""
-
-LEAST_SLIP, LEFT = 1e-6, 0.5
-"""Slip [m/s, rad/s] that is followed, and that goes on through a step if this part of it is left at its end. Less is
-the error of contact problems that are solved to 1e-7 N s."""
-
-LEAST_SHARE = 1e-4
-"""Part of a step that is worth a step of its own, since forces in it are found to three digits where contact problems
-are solved to 1e-7 N s. Slip that turns within it of either end does so there."""
-
-CLEAR = 1e-6
-"""Part by which an impulse has to be beyond the limit of friction to tell that it does not hold, and by which slip has
-to end before another to come first: of what ends at once, the first in order does."""
-
-OPPOSITE = 1e-3
-"""Part of a slip that is left of its sum with the slip a step before, if it is the opposite of that."""
+from constrained_sim.steppers.options import STEPPING
 
 
 @kernel
@@ -46,7 +29,7 @@ def predict_midpoint_friction(s, s_plus, contacts, rolling, offset):
 def _follow(s, s_plus, first, end, offset):
     """Let friction in these rows oppose the mean slip, if that goes on through the step."""
     squared = _dot(s, s, first, end)
-    if squared > LEAST_SLIP**2 and _dot(s, s_plus, first, end) > LEFT * squared:
+    if squared > STEPPING.followed_slip**2 and _dot(s, s_plus, first, end) > STEPPING.remaining_slip * squared:
         for i in range(first, end):
             offset[i] += s[i]
 
@@ -115,12 +98,12 @@ def first_reversal(s, s_plus, gained, friction, impulse, status, joints, least):
             x = _turning_point(
                 s[i : i + 2], s_plus[i : i + 2], gained[i : i + 2], impulse[i : i + 2], friction[c] * impulse[i + 2]
             )
-            if x < (1.0 - CLEAR) * share and least < x < 1.0 - least:
+            if x < (1.0 - STEPPING.clear) * share and least < x < 1.0 - least:
                 which, share = c, x
     v, v_plus, v_gained, friction_impulse, most = joints
     for i in range(v.shape[0]):
         x = _turning_point(v[i : i + 1], v_plus[i : i + 1], v_gained[i : i + 1], friction_impulse[i : i + 1], most[i])
-        if x < (1.0 - CLEAR) * share and least < x < 1.0 - least:
+        if x < (1.0 - STEPPING.clear) * share and least < x < 1.0 - least:
             which, share = contacts + i, x
     return which, share
 
@@ -130,17 +113,17 @@ def _turning_point(s, s_plus, gained, impulse, most):
     """Return after what share of a step slip turns back, see :func:`first_reversal`; 1.0: it does not."""
     count = s.shape[0]
     squared, left, slowing = _dot(s, s, 0, count), _dot(s, s_plus, 0, count), -_dot(s, gained, 0, count)
-    if not squared > LEAST_SLIP**2:
+    if not squared > STEPPING.followed_slip**2:
         return 1.0
     size, stops = np.sqrt(squared), slowing > squared
-    if left < -LEAST_SLIP * size:
+    if left < -STEPPING.followed_slip * size:
         return squared / (slowing if stops else squared - left)
-    if left > LEAST_SLIP * size or not stops:
+    if left > STEPPING.followed_slip * size or not stops:
         return 1.0
     x, rest = squared / slowing, 0.0
     for i in range(count):
         rest += (impulse[i] + x * most * s[i] / size) ** 2
-    return x if np.sqrt(rest) > (1.0 - x) * most * (1.0 + CLEAR) else 1.0
+    return x if np.sqrt(rest) > (1.0 - x) * most * (1.0 + STEPPING.clear) else 1.0
 
 
 @kernel(inline=True)
@@ -150,7 +133,7 @@ def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):
     for i in range(first, end):
         mean, kept = 0.5 * (s[i] + s_plus[i]), 2.0 * s[i] - change[i]
         work, slip, begin, left = work + impulse[i] * mean, slip + mean * mean, begin + s[i] * s[i], left + kept * kept
-    if not work > POSITIVE_WORK + tolerance * np.sqrt(slip) or left < OPPOSITE**2 * begin:
+    if not work > STEPPING.positive_work + tolerance * np.sqrt(slip) or left < STEPPING.opposite**2 * begin:
         return False
     for i in range(first, end):
         offset[i] += s[i]

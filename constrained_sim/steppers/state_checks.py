@@ -7,12 +7,6 @@ import numpy as np
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.linalg.products import largest_entry
 
-MOST_PROJECTIONS = 5
-"""Tangent steps onto the constraints in one step; each squares the violation that is left."""
-
-LEVER = 1e4
-"""Most motion [rad, m] per drift [m] that is taken back for the sake of contacts."""
-
 
 @kernel(inline=True)
 def largest_drift(phi, gaps, held):

@@ -23,7 +23,8 @@ from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection, Stabilization
-from constrained_sim.steppers.state_checks import LEVER, MOST_PROJECTIONS, largest_drift
+from constrained_sim.steppers.options import STEPPING
+from constrained_sim.steppers.state_checks import largest_drift
 from constrained_sim.steppers.step_outcome import Evaluation, Run, StepOutcome
 from constrained_sim.validation import Array, read_only
 from constrained_sim.wrench import Wrench
@@ -207,7 +208,7 @@ class Stepper(SupportsSome, ABC):
             The state there, and the potential energy [J] that this brings in.
         """
         start, drift = end, largest_drift(end.phi, end.contact.gaps, held)
-        for _ in range(MOST_PROJECTIONS):
+        for _ in range(STEPPING.projections):
             if drift <= projection.position_tolerance:
                 break
             J = end.J_contact
@@ -215,7 +216,7 @@ class Stepper(SupportsSome, ABC):
             gaps[end.contact.normals] = end.contact.gaps
             system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
             dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
-            if held.size and np.abs(dq).max() > LEVER * drift:
+            if held.size and np.abs(dq).max() > STEPPING.lever * drift:
                 break
             q, v = integrate(self.robot, end.q, dq), self._carried(end.v, dq)
             moved = self.evaluate(end.bound, end.t, q, v, end.deflection)

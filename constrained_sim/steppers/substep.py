@@ -43,11 +43,11 @@ from constrained_sim.steppers.evaluation import (
     inertial_forces,
 )
 from constrained_sim.steppers.midpoint_friction import (
-    LEAST_SHARE,
     correct_midpoint_friction,
     first_reversal,
     predict_midpoint_friction,
 )
+from constrained_sim.steppers.options import STEPPING
 from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, TURNED_FRICTION, StepProblem, solve_rows
 from constrained_sim.steppers.soft_rows import slide_springs, soft_rows
 from constrained_sim.steppers.state_checks import exceeds, largest_drift
@@ -287,5 +287,7 @@ def correct(model, settings, begin, total, last, active, found, end):
     enter_correction(friction_dofs, begin, total, rows, solution, found, end)
     slips = begin.s, end.s, h * matvec(end.J, last)
     joint_slips = begin.v[friction_dofs], end.v[friction_dofs], gained[n : n + d], found.joint_friction, most
-    reversing, _ = first_reversal(*slips, contacts.slip_friction, found.impulse, found.status, joint_slips, LEAST_SHARE)
+    reversing, _ = first_reversal(
+        *slips, contacts.slip_friction, found.impulse, found.status, joint_slips, STEPPING.least_share
+    )
     return REVERSED if reversing >= 0 else DONE, min(predicted.shape[0] + found.lam.shape[0], 1) * (turns + 1)

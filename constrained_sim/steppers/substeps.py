@@ -12,6 +12,7 @@ from constrained_sim.exceptions import CoarseStep, FastJoints
 from constrained_sim.integrators import Integrator, SteppingScheme
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection, Stabilization
+from constrained_sim.steppers.options import STEPPING
 from constrained_sim.steppers.soft_rows import depth_ahead, forces_of_users, impedance
 from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import StepOptions
@@ -22,23 +23,6 @@ from constrained_sim.steppers.substep_outcome import SubstepOutcome
 from constrained_sim.steppers.substep_runner import PART, SubstepRunner, run_substep
 from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array
-
-NEGLIGIBLE_SPEED = 1e-7
-"""Largest velocity [rad/s, m/s] whose square, and so all that the second half of a step corrects, is below rounding."""
-
-RESOLVED_PHASE = 0.5
-"""[rad] Largest phase of a soft contact's vibration within one step that is still resolved."""
-
-PASSES_AFTER_JUMP = 2
-"""Passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h), as exactly as needed."""
-
-ACTIVATION_DISTANCE = 1e-3
-"""Predicted gap [m, rad] up to which a contact or a limit takes part in the contact problem of a step."""
-
-IMPACT_DEPTH = 1e-7
-"""Depth [m, rad] to which a closed contact or limit may come within a step before its approach is an impact: its force
-takes care of it. Less, and the feet of a humanoid that comes to rest rock from corner to corner, an impact in
-each step."""
 
 
 class Substeps(Stepper):
@@ -82,7 +66,7 @@ class Substeps(Stepper):
 
     def _forget(self) -> None:
         """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
-        self._acceleration, self._passes = np.zeros(self.robot.nv), PASSES_AFTER_JUMP
+        self._acceleration, self._passes = np.zeros(self.robot.nv), STEPPING.passes_after_jump
 
     def _remember(self, part: SubstepOutcome) -> None:
         """Keep the acceleration of a `part` of a step for the next."""
@@ -126,7 +110,11 @@ class Substeps(Stepper):
         if runner is None or runner.bound is not begin.bound:
             tolerance = self.stabilization.position_tolerance
             options = StepOptions(
-                self.integrator.theta, ACTIVATION_DISTANCE, NEGLIGIBLE_SPEED, tolerance, IMPACT_DEPTH / self.dt
+                self.integrator.theta,
+                STEPPING.activation_distance,
+                STEPPING.negligible_speed,
+                tolerance,
+                STEPPING.impact_depth / self.dt,
             )
             runner = SubstepRunner(self.robot, begin.bound, options, self.stabilization, compiled)
             self._runners[compiled] = runner
@@ -149,8 +137,8 @@ class Substeps(Stepper):
             normal, alpha = contact.J[3 * i + 2], impedance(h, *law.slopes(depth, -s_normal), self.robot.mass)
             angle = 2.0 * np.sqrt(alpha * normal @ np.linalg.solve(here.M, normal))
             self._judged.add(name)
-            if angle > RESOLVED_PHASE:
-                warn(CoarseStep(name, h, float(angle), RESOLVED_PHASE))
+            if angle > STEPPING.resolved_phase:
+                warn(CoarseStep(name, h, float(angle), STEPPING.resolved_phase))
 
     def _warn_of_fast_joints(self) -> None:
         """Warn, once, that joints turn too far within a step."""

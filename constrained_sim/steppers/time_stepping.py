@@ -18,7 +18,8 @@ from constrained_sim.integrators import Midpoint
 from constrained_sim.posture import JointFeedback
 from constrained_sim.solvers import Solver
 from constrained_sim.steppers.contact_selection import closing_contacts, gaps_ahead
-from constrained_sim.steppers.midpoint_friction import LEAST_SHARE, first_reversal
+from constrained_sim.steppers.midpoint_friction import first_reversal
+from constrained_sim.steppers.options import STEPPING
 from constrained_sim.steppers.packed_step import packed_size
 from constrained_sim.steppers.run import run_steps
 from constrained_sim.steppers.soft_rows import NO_FORCES
@@ -29,32 +30,10 @@ from constrained_sim.steppers.stepper import NO_CONTACT
 from constrained_sim.steppers.substep import DONE, INACCURATE
 from constrained_sim.steppers.substep_outcome import PackedState, SubstepOutcome, outcome_of, packed_state
 from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE
-from constrained_sim.steppers.substeps import IMPACT_DEPTH, Substeps
+from constrained_sim.steppers.substeps import Substeps
 from constrained_sim.steppers.touchdown import TouchdownSearch
 from constrained_sim.validation import Array
 from constrained_sim.wrench import Wrench, wrench_table
-
-MOST_TOUCHING = 12
-"""Contacts that touch at the instants of touchdown that split one step, in sum, before what would touch down in its
-rest does so at once, ahead of its time. So the four corners of a box land one after the other; of a robot that lies on
-many contacts, one touchdown more would cost much and change little."""
-
-MOST_TRIALS = 8
-"""Lengths of a part of a step that are tried on the way to the instant of a touchdown, or at which slip turns back."""
-
-EARLIER = 0.1
-"""The first of these lengths as a part of the time at which slip may turn back, and of a length that was too long the
-next one: from a short one secants lead on at once, from a long one not at all."""
-
-MOST_AHEAD = 128
-"""Steps of a run for which targets of the user's are evaluated in advance: one after an impact, which makes them
-useless, and twice as many each time after steps that were all done."""
-
-SHORTEST = 1.0 / 16.0
-"""Share of a step down to which parts are halved where their energy is off: each costs as much as a step."""
-
-MOST_PARTS = 8
-"""Parts of a step from which on slip may turn back within a part: of many contacts, one by one does."""
 
 
 class TimeStepping(Substeps):
@@ -128,7 +107,7 @@ class TimeStepping(Substeps):
             part = self._advance(here, h, inputs, near=_expected(parts, h), found=known)
             part = self._shortened(part, inputs).checked()
             longest = longest if part.h == h else 2.0 * part.h
-            if len(parts) < MOST_PARTS:
+            if len(parts) < STEPPING.parts:
                 part = self._until_reversal(part, inputs)
             self._remember(part)
             parts.append(part)
@@ -180,7 +159,7 @@ class TimeStepping(Substeps):
             (here, np.zeros(packed_size(compiled.sizes)), acceleration),
             records,
         )
-        self._ahead = min(2 * self._ahead, MOST_AHEAD) if done == steps else 1
+        self._ahead = min(2 * self._ahead, STEPPING.targets_ahead) if done == steps else 1
         if not done:
             return None
         solver.calls += calls
@@ -200,7 +179,14 @@ class TimeStepping(Substeps):
             gaps[settled] = np.inf
         closing = np.empty(len(gaps), dtype=np.int64)
         count = closing_contacts(
-            gaps, contact.normals, contact.s, contact.J, self._acceleration, rest, IMPACT_DEPTH / self.dt, closing
+            gaps,
+            contact.normals,
+            contact.s,
+            contact.J,
+            self._acceleration,
+            rest,
+            STEPPING.impact_depth / self.dt,
+            closing,
         )
         return closing[:count]
 
@@ -217,7 +203,7 @@ class TimeStepping(Substeps):
         Warns:
             FastJoints: none is short enough, for the first time.
         """
-        while part.reached == INACCURATE and part.h > SHORTEST * self.dt:
+        while part.reached == INACCURATE and part.h > STEPPING.shortest_part * self.dt:
             h = 0.5 * part.h
             part = self._advance(part.begin, h, inputs, excluded, _expected([part], h))
         if part.reached == INACCURATE and np.isfinite(part.end.v).all():
@@ -231,7 +217,7 @@ class TimeStepping(Substeps):
 
         Friction turns there, and with it the acceleration jumps: a step across it would be of first order.
         """
-        for _ in range(MOST_PARTS):
+        for _ in range(STEPPING.parts):
             which, share = self._reversal(part)
             if which < 0:
                 break
@@ -247,12 +233,12 @@ class TimeStepping(Substeps):
         still goes on lead to its end: friction may hold it for a while beyond. What friction has turned back with less
         than it can ends long before that share.
         """
-        whole, memory, h = part, self.memory, EARLIER * share * part.h
+        whole, memory, h = part, self.memory, STEPPING.first_trial * share * part.h
         rows, M = self._slip_rows(part.begin, which), part.begin.M
-        slip, early, late, least = rows @ part.begin.v, [(0.0, 1.0)], whole.h, LEAST_SHARE * self.dt
+        slip, early, late, least = rows @ part.begin.v, [(0.0, 1.0)], whole.h, STEPPING.least_share * self.dt
         error = inputs.method.tolerance * float((rows @ np.linalg.solve(M, rows.T)).diagonal().max())
         enough = max(STOP_SPEED, error) / float(np.linalg.norm(slip))
-        for _ in range(MOST_TRIALS):
+        for _ in range(STEPPING.trials):
             if not least < h < whole.h - least:
                 return whole
             self.memory = memory
@@ -263,7 +249,7 @@ class TimeStepping(Substeps):
             if left > enough:
                 early.append((h, left))
             elif len(early) == 1:
-                h, late = EARLIER * h, h
+                h, late = STEPPING.first_trial * h, h
                 continue
             elif left >= -enough:
                 break
@@ -280,7 +266,7 @@ class TimeStepping(Substeps):
         most = part.h * self.robot.coulomb_effort
         joints = begin.v[dofs], end.v[dofs], change[dofs], part.outputs.joint_friction, most
         friction, slips = begin.bound.contacts.slip_friction, (begin.contact.s, end.contact.s, end.contact.J @ change)
-        least = LEAST_SHARE * self.dt / part.h
+        least = STEPPING.least_share * self.dt / part.h
         which, share = first_reversal(*slips, friction, part.outputs.impulse, part.status, joints, least)
         return which, share
 
@@ -317,7 +303,7 @@ class TimeStepping(Substeps):
         """
         settled = NO_CONTACT
         while (closing := self._closing(here, rest, settled)).size:
-            if touched >= MOST_TOUCHING:
+            if touched >= STEPPING.touching:
                 early = closing[np.isfinite(here.contact.gaps[closing])]  # soft contacts have no impact
                 if not early.size:
                     break
@@ -357,7 +343,7 @@ class TimeStepping(Substeps):
         """
         search = TouchdownSearch(_gaps_ahead(here)[closing], -here.contact.s_normal[closing], rest)
         near = _expected(parts, search.h)
-        for _ in range(MOST_TRIALS):
+        for _ in range(STEPPING.trials):
             trial, memory = self._advance(here, search.h, inputs, closing, near, TRIAL), self.memory
             if trial.reached == INACCURATE:
                 break  # where it leads says nothing of a shorter one

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from constrained_sim.contact.contact_set import TOUCHING
+from constrained_sim.steppers.options import STEPPING
 from constrained_sim.validation import Array
-
-TOUCHDOWN_ERROR = 0.1 * TOUCHING
-"""Gap [m, rad] to which the instant of a touchdown is found: so small a gap counts as closed."""
-
-LARGEST_BEND = 2.0
-"""How many times faster or slower than it has done a gap is expected to close: farther, parabolas lead astray."""
 
 
 class TouchdownSearch:
@@ -42,7 +36,7 @@ class TouchdownSearch:
         bend = (fall - self._fall) / (h - self._before_last)
         due = h + _times_to_touchdown(gaps, fall, fall + bend * (h - self._last), bend)
         first = int(np.argmin(due))
-        if abs(gaps[first]) <= TOUCHDOWN_ERROR or (h == self._rest and gaps.min() > 0.0):
+        if abs(gaps[first]) <= STEPPING.touchdown_gap or (h == self._rest and gaps.min() > 0.0):
             return True
         self._early, self._late = (h, self._late) if gaps.min() > 0.0 else (self._early, h)
         wanted = min(float(due[first]), self._rest)
@@ -57,7 +51,7 @@ def _times_to_touchdown(gaps: Array, fall: Array, tangent: Array, bend: Array) -
     """Return (c,) the times after which gaps are closed [s]; infinite of those that do not close.
 
     On the parabolas ``gaps - tangent t - bend t^2``, or on their tangents where these have no zero; but no gap closes
-    more than ``LARGEST_BEND`` times faster or slower than it has done.
+    more than ``STEPPING.touchdown_bend`` times faster or slower than it has done.
 
     Args:
         gaps: (c,) now [m, rad].
@@ -67,5 +61,5 @@ def _times_to_touchdown(gaps: Array, fall: Array, tangent: Array, bend: Array) -
     """
     square = tangent**2 + 4.0 * bend * gaps
     chord = np.where(square > 0.0, 0.5 * (tangent + np.sqrt(np.maximum(square, 0.0))), tangent)
-    slope = np.clip(chord, fall / LARGEST_BEND, LARGEST_BEND * fall)
+    slope = np.clip(chord, fall / STEPPING.touchdown_bend, STEPPING.touchdown_bend * fall)
     return np.where(slope > 0.0, gaps / np.where(slope > 0.0, slope, 1.0), np.inf)
