@@ -150,7 +150,7 @@ class ConstraintManager:
         """Return a set with the contacts that the collision geometry has at a `state`, for a step of `dt` [s]."""
         if self._detected is None:
             return bound
-        declared = [member for member in bound.members if member.name in self.declared]
+        declared = [member for member in bound.members if member.declaration is not None]
         return bound.with_contacts([*declared, *self._detected.at(state, dt)])
 
     def with_missed(self, bound: ConstraintSet, begin: State, end: State, dt: float) -> ConstraintSet:

@@ -542,7 +542,7 @@ class Simulator:
             bound = self._manager.with_missed(here.bound, begin, _state_of(outcome.end), self.dt)
             if bound is here.bound:
                 break
-            self._stepper.memory, here = memory, self._under(bound)
+            self._stepper.memory, here = memory, self._under(self._evaluation, bound)
         return outcome, given
 
     def _step_within_limits(
@@ -792,19 +792,22 @@ class Simulator:
         self._evaluation = self._stepper.reset(bound, self.state.t, here.q, here.v, here.deflection_in(bound))
 
     def _jump_onto(self, here: Evaluation) -> Impact:
-        """Return the impact that brings a state onto its bilateral constraints, see the stepper's."""
-        return self._stepper.jump_onto_rows(here, self._solver, self._method)
+        """Return the impact that brings a state onto its bilateral constraints, see the stepper's.
+
+        Contacts that the collision geometry has there take part.
+        """
+        bound = self._manager.with_detected(here.bound, _state_of(here), self.dt)
+        return self._stepper.jump_onto_rows(self._under(here, bound), self._solver, self._method)
 
     def _with_detected(self) -> Evaluation:
         """Return the present state with the contacts that the collision geometry has there."""
         here = self._evaluation
         if self.collisions is None:
             return here
-        return self._under(self._manager.with_detected(here.bound, _state_of(here), self.dt))
+        return self._under(here, self._manager.with_detected(here.bound, _state_of(here), self.dt))
 
-    def _under(self, bound: ConstraintSet) -> Evaluation:
-        """Return the present state under these constraints."""
-        here = self._evaluation
+    def _under(self, here: Evaluation, bound: ConstraintSet) -> Evaluation:
+        """Return the state `here` under these constraints."""
         if bound is here.bound:
             return here
         return self._stepper.evaluate(bound, here.t, here.q, here.v, here.deflection_in(bound))
