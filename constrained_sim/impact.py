@@ -305,20 +305,20 @@ def _problem(
     )
 
 
-def bouncing(bound: ConstraintSet, closing: npt.NDArray[np.intp], s_normal: Array, threshold: float) -> Array:
+def bouncing(bound: ConstraintSet, closing: npt.NDArray[np.intp], s_normal: Array, least: Array | float) -> Array:
     """Return (rows,) the coefficients of restitution in an impact of `closing`; 0 where it is too slow to bounce.
 
-    Newton's coefficient counts where a contact itself approaches faster than `threshold` [m/s]; Poisson's, which is
-    about impulses, wherever anything of the impact does.
+    Newton's coefficient counts where a contact itself approaches faster than that; Poisson's, which is about impulses,
+    wherever anything of the impact does.
 
     Args:
         bound: the constraints.
         closing: indices of the contacts and one-sided rows that take part.
         s_normal: (k + l,) velocities with which all of them open [m/s, rad/s].
-        threshold: [m/s, rad/s].
+        least: approach speeds (k + l,), or one of all, up to which nothing bounces [m/s, rad/s].
     """
     contact_set = bound.contacts
-    bounces = s_normal < -threshold
+    bounces = s_normal < -least
     counts = bounces | (contact_set.poisson & bounces[closing].any())
     restitution = contact_set.along_normals(np.where(counts, contact_set.restitution, 0.0))
     return bound.rows(np.zeros(bound.bilateral.dim), restitution)

@@ -35,9 +35,11 @@ from constrained_sim import (
     Plane,
     PointAnchor,
     PointContact,
+    PointDistance,
     Robot,
     Simulator,
     Sticking,
+    WorldObject,
     resolve_impact,
 )
 from constrained_sim.exceptions import NonFiniteState, UnknownName
@@ -516,3 +518,65 @@ def test_what_is_driven_into_the_ground_fails(stepper: str) -> None:
             result = sim.step()
             assert np.abs(result.lam).max() < 20.0
     assert sim.state.q[0] == pytest.approx(0.0002, abs=1e-9)
+
+
+@pytest.mark.parametrize("dt", [1e-2, 1e-3])
+@pytest.mark.parametrize("speed", [9e-3, 1e-4])
+def test_slow_bodies_bounce_where_nothing_pulls_them_back(speed: float, dt: float) -> None:
+    """Two satellites that dock at millimetres per second: by momentum and Newton's coefficient."""
+    restitution = 0.9
+    shape = '<collision><geometry><sphere radius="0.5"/></geometry></collision>'
+    inertia = '<mass value="100"/><inertia ixx="10" iyy="10" izz="10" ixy="0" ixz="0" iyz="0"/>'
+    text = f'<robot name="chaser"><link name="body"><inertial>{inertia}</inertial>{shape}</link></robot>'
+    chaser = Robot.from_urdf(text, floating_base=True, gravity=(0, 0, 0))
+    target = WorldObject.sphere("target", 0.5, 100.0, pose=(1.0 + 2.0 * speed, 0, 0, 0, 0, 0, 1))
+    v = np.zeros(12)
+    v[0] = speed
+    sim = Simulator(chaser.with_objects([target]), collisions=Collisions({}, restitution=restitution), dt=dt, v=v)
+    (impact,) = sim.run(4.0).impacts
+    assert impact.t == pytest.approx(2.0, rel=1e-4)
+    after = 0.5 * speed * np.array([1.0 - restitution, 1.0 + restitution])
+    assert sim.state.v[[0, 6]] == pytest.approx(after, rel=1e-12)
+
+
+@pytest.mark.parametrize("dt", [1e-4, 1e-5, 1e-6])
+def test_in_short_steps_an_impact_is_no_force(dt: float) -> None:
+    """A ball that falls for some steps comes up again as high and as fast, and no force holds its impulse."""
+    speed, fall = 0.08, 20.5 * dt
+    height = speed * fall + 0.5 * 9.81 * fall**2
+    touch = PointContact("touch", "ball", (0, 0, 0), radius=0.1, restitution=1.0)
+    sim = Simulator(ball(), [touch], dt=dt, q=[0, 0, 0.1 + height, 0, 0, 0, 1], v=[0, 0, -speed, 0, 0, 0])
+    trajectory = sim.run(41 * dt)
+    assert [impact.t for impact in trajectory.impacts] == pytest.approx([fall], rel=1e-2)
+    assert not trajectory.contact_forces["touch"].any()
+    assert trajectory.q[-1, 2] - 0.1 == pytest.approx(height, rel=1e-2)
+    assert trajectory.v[-1, 2] == pytest.approx(speed, rel=1e-6)
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+@pytest.mark.parametrize("how", ["add", "enable", "reset"])
+@pytest.mark.parametrize("is_detected", [False, True], ids=["declared", "detected"])
+def test_ground_takes_part_when_a_bar_stops_a_ball(is_detected: bool, how: str, stepper: str) -> None:
+    """A bar to a point ahead and above may not be shortened: together with the ground it leaves no velocity.
+
+    Whether the ground is that of a declared contact, or of collision geometry.
+    """
+    shape = '<collision><geometry><sphere radius="0.1"/></geometry></collision>'
+    inertia = '<mass value="1"/><inertia ixx="4e-3" iyy="4e-3" izz="4e-3" ixy="0" ixz="0" iyz="0"/>'
+    text = f'<robot name="ball"><link name="ball"><inertial>{inertia}</inertial>{shape}</link></robot>'
+    robot = Robot.from_urdf(text, floating_base=True)
+    touch = PointContact("touch", "ball", (0, 0, 0), radius=0.1, friction=0.0)
+    bar = PointDistance("bar", "ball", (0, 0, 0), "world", (1.0, 0.0, 1.1), distance=np.sqrt(2.0))
+    q, v = [0, 0, 0.1, 0, 0, 0, 1], [1.0, 0, 0, 0, 0, 0]
+    ground = Collisions({"ground": Plane()}, friction=0.0) if is_detected else None
+    sim = Simulator(robot, () if is_detected else [touch], stepper, collisions=ground, q=q, v=v)
+    if how == "add":
+        assert sim.add(bar).energy_lost == pytest.approx(0.5, rel=1e-12)
+    else:
+        sim.add(bar, enabled=False)
+        assert sim.enable("bar").energy_lost == pytest.approx(0.5, rel=1e-12)
+        if how == "reset":
+            sim.reset(q, v, assemble=True)
+    assert np.abs(sim.state.v).max() < 1e-14
+    assert not sim.step().impacts
+    assert np.abs(sim.state.v).max() < 1e-14

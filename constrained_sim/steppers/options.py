@@ -20,6 +20,8 @@ class SteppingOptions(NamedTuple):
         impact_depth: [m, rad] to which a closed contact or limit may come within a step before its approach is an
             impact: its force takes care of it. Less, and the feet of a humanoid that comes to rest rock from corner to
             corner, an impact in each step.
+        impact_acceleration: [m/s^2, rad/s^2] that this force may give: in a short step, less than that depth is an
+            impact. At 1 ms both say the same.
         passes_after_jump: passes over a step whose predecessor's acceleration is unknown: the first finds it to O(h),
             as exactly as needed.
         resolved_phase: [rad] of a soft contact's vibration within one step that is still resolved.
@@ -53,6 +55,7 @@ class SteppingOptions(NamedTuple):
     activation_distance: float = 1e-3
     negligible_speed: float = 1e-7
     impact_depth: float = 1e-7
+    impact_acceleration: float = 0.1
     passes_after_jump: int = 2
     resolved_phase: float = 0.5
     projections: int = 5

@@ -38,7 +38,7 @@ class Stepper(SupportsSome, ABC):
     Attributes:
         default_integrator: name of the integrator that it takes unless told otherwise.
         does_feedback: whether it can remove drift by Baumgarte's feedback.
-        bounce_velocity: approach speed [m/s, rad/s] below which restitution counts as 0: so bounces end in contact.
+        bounce_velocity: approach speed [m/s, rad/s] up to which restitution counts as 0: so bounces end in contact.
         memory: what a step takes over from the one before; set again, it makes a step that failed undone.
     """
 
@@ -130,9 +130,21 @@ class Stepper(SupportsSome, ABC):
         self._here.update_inertia(here.q, here.t)
         return impact_at(self._here, here.bound, here.v, closing, solver, method, law)
 
-    def collide(self, here: Evaluation, closing: npt.NDArray[np.intp], solver: Solver, method: ContactMethod) -> Impact:
-        """Resolve an impact as :meth:`impact` does, after which contacts faster than :attr:`bounce_velocity` bounce."""
-        law = ImpactLaw(bouncing(here.bound, closing, here.contact.s_normal, self.bounce_velocity))
+    def collide(
+        self,
+        here: Evaluation,
+        closing: npt.NDArray[np.intp],
+        solver: Solver,
+        method: ContactMethod,
+        least: Array | float = 0.0,
+    ) -> Impact:
+        """Resolve an impact as :meth:`impact` does, after which fast contacts bounce.
+
+        These are faster than :attr:`bounce_velocity`, and than the `least` speed, of each (k + l,) or of all [m/s,
+        rad/s].
+        """
+        least = np.maximum(self.bounce_velocity, least)
+        law = ImpactLaw(bouncing(here.bound, closing, here.contact.s_normal, least))
         return self.impact(here, closing, solver, method, law)
 
     def jump_onto_rows(self, here: Evaluation, solver: Solver, method: ContactMethod) -> Impact:

@@ -64,6 +64,11 @@ class Substeps(Stepper):
         """Return whether `integrator` is a stepping scheme."""
         return isinstance(integrator, SteppingScheme)
 
+    @property
+    def _impact_speed(self) -> float:
+        """Approach speed below which nothing is an impact [m/s, rad/s]."""
+        return min(STEPPING.impact_depth / self.dt, STEPPING.impact_acceleration * self.dt)
+
     def _forget(self) -> None:
         """After a jump the last acceleration says nothing: take as many passes over the next part as make up for it."""
         self._acceleration, self._passes = np.zeros(self.robot.nv), STEPPING.passes_after_jump
@@ -114,7 +119,7 @@ class Substeps(Stepper):
                 STEPPING.activation_distance,
                 STEPPING.negligible_speed,
                 tolerance,
-                STEPPING.impact_depth / self.dt,
+                self._impact_speed,
             )
             runner = SubstepRunner(self.robot, begin.bound, options, self.stabilization, compiled)
             self._runners[compiled] = runner

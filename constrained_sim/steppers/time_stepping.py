@@ -75,7 +75,7 @@ class TimeStepping(Substeps):
 
     name = "time_stepping"
     default_integrator = Midpoint.name
-    bounce_velocity = 1e-2
+    bounce_velocity = 1e-6
     _ahead = 1
 
     def step(
@@ -185,7 +185,7 @@ class TimeStepping(Substeps):
             contact.J,
             self._acceleration,
             rest,
-            STEPPING.impact_depth / self.dt,
+            self._impact_speed,
             closing,
         )
         return closing[:count]
@@ -301,7 +301,7 @@ class TimeStepping(Substeps):
         Returns:
             The same at the end.
         """
-        settled = NO_CONTACT
+        settled, acceleration = NO_CONTACT, self._acceleration
         while (closing := self._closing(here, rest, settled)).size:
             if touched >= STEPPING.touching:
                 early = closing[np.isfinite(here.contact.gaps[closing])]  # soft contacts have no impact
@@ -313,6 +313,7 @@ class TimeStepping(Substeps):
                     flight, is_whole = self._fly_to_touchdown(here, closing, rest, inputs, parts)
                     parts.append(flight.checked())
                     here, rest, settled = flight.end, rest - flight.h, NO_CONTACT
+                    acceleration = self._acceleration
                     if not is_whole:
                         continue
                 touching = here.touching
@@ -320,7 +321,7 @@ class TimeStepping(Substeps):
                 if not (here.contact.gaps[closing] <= TOUCHING).any():
                     continue  # what touches is soft, or forces have changed since the prediction and nothing does yet
                 settled = touching
-            impacts.append(self._impact(here, settled, inputs))
+            impacts.append(self._impact(here, settled, inputs, acceleration))
             here = here.with_velocity(impacts[-1].v_plus)
             self._forget()
         return here, rest, touched
@@ -357,9 +358,16 @@ class TimeStepping(Substeps):
         self._remember(part)
         return part, part.h == trial.h
 
-    def _impact(self, here: Evaluation, touching: npt.NDArray[np.intp], inputs: StepInputs) -> Impact:
-        """Resolve the impact of all contacts that touch."""
-        impact = self.collide(here, touching, inputs.solver, inputs.method)
+    def _impact(
+        self, here: Evaluation, touching: npt.NDArray[np.intp], inputs: StepInputs, acceleration: Array
+    ) -> Impact:
+        """Resolve the impact of all contacts that touch, to which this `acceleration` (nv,) led.
+
+        What is slower than what it gives to an approach within a step would bounce for about a step, and then for less
+        and less: it does not.
+        """
+        gained = -self.dt * (here.contact.J @ acceleration)[here.contact.normals]
+        impact = self.collide(here, touching, inputs.solver, inputs.method, gained)
         return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
 
 
