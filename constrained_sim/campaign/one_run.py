@@ -129,7 +129,10 @@ def run_with_pushes(
         duration: [s].
         controller: ``controller(t, q, v) -> tau``.
         period: control period [s]: pushes begin with one.
-        pushes: that act; those after the end do not.
+        pushes: that act.
+
+    Raises:
+        InvalidValue: a push that would begin after the end.
     """
     periods = max(1, round(duration / period))
     parts, now = [], 0

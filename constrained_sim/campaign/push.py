@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from constrained_sim.campaign.keys import put
-from constrained_sim.exceptions import UnknownName
+from constrained_sim.exceptions import InvalidValue, UnknownName
 from constrained_sim.robot import WORLD
 from constrained_sim.validation import finite_array, number
 from constrained_sim.wrench import Wrench
@@ -78,8 +78,14 @@ class Push:
 def in_order(pushes: Sequence[Push], period: float, periods: int) -> Iterator[tuple[int, Push]]:
     """Yield the pushes of a run of so many control `periods` [s], each with the period that it begins with.
 
-    Those that would begin after the end are left out; of those that begin together, the first is first.
+    Of those that begin together, the first is first.
+
+    Raises:
+        InvalidValue: a push that would begin after the end.
     """
-    for begin, push in sorted(((round(push.at / period), push) for push in pushes), key=lambda found: found[0]):
-        if begin < periods:
-            yield begin, push
+    end = periods * period
+    for push in pushes:
+        if push.at >= end:
+            raise InvalidValue("at of a push", push.at, f"an instant before the end of the run, which lasts {end:g} s")
+    begins = ((min(round(push.at / period), periods - 1), push) for push in pushes)
+    yield from sorted(begins, key=lambda found: found[0])

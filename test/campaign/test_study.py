@@ -231,6 +231,15 @@ def test_a_key_that_no_simulation_has_is_refused(key, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+def test_a_push_that_varies_beyond_the_end_is_told_in_its_run():
+    """Others are done."""
+    pushes = {"shove": {"link": "carriage", "force": [0.0, 0.0, 1.0]}}
+    study = leg_study(pushes=pushes, variations={"pushes.shove.at": {"grid": [0.1, 0.2]}}, runs=2)
+    rows = [do_run(study, run).row for run in range(2)]
+    assert [row.status for row in rows] == ["done", "raised"]
+    assert "at of a push: got 0.2, allowed: an instant before the end" in rows[1].reason
+
+
 def test_a_push_on_no_link_is_refused(tmp_path):
     """As the keys of the configuration are."""
     for wrong in ({"link": "torsoo"}, {"link": "carriage", "axes": "torsoo"}):
