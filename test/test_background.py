@@ -109,7 +109,7 @@ def test_a_simulation_turns_to_machine_code_when_it_is_there(place, patience):
             assert process.stdout.readline() == "interpreted\n"
         else:
             lines = iter(process.stderr.readline, "")
-            assert next(line for line in lines if "compiling kernels" in line).endswith("(step)\n")
+            assert next(line for line in lines if "compiling kernels" in line).endswith("(run_substep)\n")
         files = next(place for place in folders() if place.is_dir()).glob("*.bin")
         for file in sorted(files, key=lambda file: ".entrance-" in file.name):  # what is called comes before who calls
             shutil.copy(file, folder)

@@ -57,8 +57,9 @@ class ContactConsistentDynamics:
     def __post_init__(self) -> None:
         """Check the matrices, and take copies of them."""
         system = checked_system(self.M, self.J, *sizes_of(self.M, self.J))
-        if system.row_space.rank < len(system.J):
-            raise InvalidValue("J", system.J.tolist(), "independent rows")
+        rank, count = system.row_space.rank, len(system.J)
+        if rank < count:
+            raise InvalidValue("J", f"{count} rows of rank {rank}", "independent rows")
         object.__setattr__(self, "_system", system)
         object.__setattr__(self, "M", read_only(system.M))
         object.__setattr__(self, "J", read_only(system.J))
