@@ -34,11 +34,13 @@ class PackedState(Evaluation):
         sizes: of its parts.
     """
 
+    record: Array
+    sizes: Sizes
+
     def __init__(self, before: Evaluation, t: float, record: Array, sizes: Sizes) -> None:
         """Take over a `record` at time `t` [s], under the constraints of the state `before`."""
-        self.record, self.sizes = record, sizes
         q, v = record[: sizes.nq].copy(), record[sizes.nq : sizes.nq + sizes.nv].copy()
-        vars(self).update(bound=before.bound, t=t, q=read_only(q), v=read_only(v))
+        vars(self).update(bound=before.bound, t=t, q=read_only(q), v=read_only(v), record=record, sizes=sizes)
 
     @cached_property
     def _parts(self) -> State:
@@ -166,7 +168,14 @@ class SubstepOutcome(StepOutcome):
         decisive: solution of what the velocity at the end comes from; None where kernels did it, whose solutions do.
     """
 
+    begin: Evaluation
+    h: float
     end: PackedState
+    solved: SolvedProblem
+    reached: int
+    outputs: StepOutputs
+    decisive: ConstrainedSolution | None
+    _predicted: ConstrainedSolution | None
 
     def __init__(
         self,
@@ -181,10 +190,9 @@ class SubstepOutcome(StepOutcome):
 
         An interpreted step has two solutions of its own: that `predicted`, and the last one.
         """
-        self.begin, self.h, self.solved, self.decisive, self._predicted = begin, h, solved, decisive, predicted
-        self.reached = solved.report.reached
-        self.outputs: StepOutputs = unpack_outputs(end.record, end.sizes)
-        vars(self).update(end=end, impacts=(), energy=self.outputs.energy)
+        outputs, reached = unpack_outputs(end.record, end.sizes), solved.report.reached
+        vars(self).update(begin=begin, h=h, end=end, solved=solved, reached=reached, outputs=outputs)
+        vars(self).update(impacts=(), energy=outputs.energy, decisive=decisive, _predicted=predicted)
 
     @cached_property
     def a(self) -> Array:

@@ -124,7 +124,8 @@ class SubstepRunner:
         goes_on = self.interpreted is not None
         settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.newton_first, goes_on
         state, filled = packed_state(begin, sizes), (record, status)
-        report = run_substep(self.model, settings, kind == WHOLE, state, acceleration, arguments, near, filled)
+        numbers = run_substep(self.model, settings, kind == WHOLE, state, acceleration, arguments, near, filled)
+        report = SubstepReport(*numbers)
         solved = SolvedProblem(method, status, report)
         end = PackedState(begin, begin.t + h, record, sizes)
         if self.interpreted is not None:
@@ -150,8 +151,8 @@ def run_substep(model, settings, whole, begin, acceleration, arguments, near, fi
             one-sided rows (k + l,), then those of what took part in the contact problem.
 
     Returns:
-        A :class:`SubstepReport`; it reached :data:`CLOSING`, or what ``substep`` says, or ``UNSOLVED`` where the state
-        is not finite.
+        What :class:`SubstepReport` holds, as a tuple; it reached :data:`CLOSING`, or what ``substep`` says, or
+        ``UNSOLVED`` where the state is not finite.
     """
     efforts, wrenches, targets, excluded, user_forces = borrowed(arguments)
     acting = StepArguments(Efforts(*efforts), WrenchTable(*wrenches), targets, excluded, user_forces)
@@ -176,12 +177,10 @@ def run_substep(model, settings, whole, begin, acceleration, arguments, near, fi
     outputs.acceleration[:] = mean_acceleration(h, start.v, end.v, free_rows, start.frames, end.frames)
     enter_means(h, model.order, borrowed(model.robot).joints.friction_dofs, start.axes, end.axes, outputs)
     how, residuals = (contact.method, contact.iterations), (contact.residual, contact.magnitude)
-    return SubstepReport(
-        reached, calls, rows, members, *how, *residuals, predicted.dynamics_residual, predicted.constraint_residual
-    )
+    return reached, calls, rows, members, *how, *residuals, predicted.dynamics_residual, predicted.constraint_residual
 
 
 @kernel(inline=True)
 def _not_done(reached, calls):
     """Return the report of a step that came no farther than `reached`, after so many `calls`."""
-    return SubstepReport(reached, calls, 0, 0, BY_STICKING, 0, 0.0, 0.0, 0.0, 0.0)
+    return reached, calls, 0, 0, BY_STICKING, 0, 0.0, 0.0, 0.0, 0.0
