@@ -201,6 +201,7 @@ def _thin_axis(M, k, I):
     trace, most = a + d + f, 0.5 * (a + d + f)
     if determinant_of(*columns_of(I)) >= THIN[1] * most**3 or not _carries_joints(M, k):
         return 1.0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    # Powers of the inverse, the adjugate but for a factor, lead to the projector onto the axis of least inertia.
     a, b, c, d, e, f = d * f - e * e, c * e - b * f, b * e - c * d, a * f - c * c, b * c - a * e, a * d - b * b
     for _ in range(SQUARINGS):
         scale = 1.0 / (a + d + f)
