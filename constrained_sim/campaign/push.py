@@ -15,6 +15,9 @@ from constrained_sim.wrench import Wrench
 NOISE = ("position", "velocity", "effort")
 """What may have noise."""
 
+ROUNDING = 1e-9
+"""Part of a control period by which an instant that is meant to be the end of a run may be before it."""
+
 
 @dataclass(frozen=True)
 class Push:
@@ -83,9 +86,9 @@ def in_order(pushes: Sequence[Push], period: float, periods: int) -> Iterator[tu
     Raises:
         InvalidValue: a push that would begin after the end.
     """
-    end = periods * period
     for push in pushes:
-        if push.at >= end:
-            raise InvalidValue("at of a push", push.at, f"an instant before the end of the run, which lasts {end:g} s")
+        if push.at / period >= periods - ROUNDING:
+            end = f"{periods * period:g} s"
+            raise InvalidValue("at of a push", push.at, f"an instant before the end of the run, which lasts {end}")
     begins = ((min(round(push.at / period), periods - 1), push) for push in pushes)
     yield from sorted(begins, key=lambda found: found[0])
