@@ -583,3 +583,26 @@ def test_ground_takes_part_when_a_bar_stops_a_ball(is_detected: bool, how: str, 
     assert np.abs(sim.state.v).max() < 1e-14
     assert not sim.step().impacts
     assert np.abs(sim.state.v).max() < 1e-14
+
+
+def test_bounces_end_on_the_wall_of_a_turning_drum() -> None:
+    """Centrifugal force presses like gravity: nothing bounces that is slower than what it gains in a step."""
+    spin, height, dt, restitution = 3.0, 0.85, 5e-3, 0.3
+    wall = '<collision><origin xyz="0 0 -1"/><geometry><box size="4 1 0.1"/></geometry></collision>'
+    inertia = '<mass value="5"/><inertia ixx="5" iyy="5" izz="5" ixy="0" ixz="0" iyz="0"/>'
+    drum = Robot.from_urdf(
+        f"""<robot name="drum"><link name="hub"/><link name="drum"><inertial>{inertia}</inertial>{wall}</link>
+        <joint name="turn" type="continuous"><parent link="hub"/><child link="drum"/><axis xyz="0 1 0"/></joint>
+        </robot>""",
+        gravity=(0, 0, 0),
+    )
+    robot = drum.with_objects([WorldObject.sphere("ball", 0.1, 0.2, pose=(0, 0, -height + 0.05, 0, 0, 0, 1))])
+    v = np.array([spin, -spin * (height - 0.05), 0, 0, 0, spin, 0])
+    collisions = Collisions({}, friction=0.6, restitution=restitution)
+    sim = Simulator(robot, [JointVelocity("drive", "turn", spin)], collisions=collisions, dt=dt, q=robot.neutral(), v=v)
+    impacts = [impact for _ in range(160) for impact in sim.step().impacts]  # then it rolls off the wall
+    speeds = np.array([-impact.row_velocity_minus.min() for impact in impacts])
+    assert speeds[1:] / speeds[:-1] == pytest.approx([restitution] * 3, rel=0.01)
+    assert speeds[2] > spin**2 * height * dt > speeds[3]
+    assert impacts[2].row_velocity_plus.max() == pytest.approx(restitution * speeds[2], rel=1e-9)
+    assert np.abs(impacts[3].row_velocity_plus).max() < 1e-12

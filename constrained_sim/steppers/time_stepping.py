@@ -366,9 +366,25 @@ class TimeStepping(Substeps):
         What is slower than what it gives to an approach within a step would bounce for about a step, and then for less
         and less: it does not.
         """
-        gained = -self.dt * (here.contact.J @ acceleration)[here.contact.normals]
+        gained = 0.0 if not here.bound.contacts.restitution.any() else self.dt * self._closing_rates(here, acceleration)
         impact = self.collide(here, touching, inputs.solver, inputs.method, gained)
         return replace(impact, early=int((here.contact.gaps[touching] > TOUCHING).sum()))
+
+    def _closing_rates(self, here: Evaluation, acceleration: Array) -> Array:
+        """Return (k + l,) the rates at which contacts and limits gain approach speed [m/s^2, rad/s^2].
+
+        Rows change too: what lies in a turning drum is pressed against its wall.
+
+        Args:
+            here: the state.
+            acceleration: (nv,) mean one of a part of a step, of free-flyers along axes held constant.
+        """
+        rate = acceleration.copy()
+        for k in self.robot.free_joints[1]:
+            rate[k : k + 3] -= np.cross(here.v[k + 3 : k + 6], here.v[k : k + 3])
+        self._here.update(here.q, here.v, here.t)
+        gained = here.contact.J @ rate + here.bound.contacts.gamma(self._here, here.contact)
+        return np.asarray(-gained[here.contact.normals])
 
 
 def _expected(parts: list[SubstepOutcome], h: float) -> Array:
