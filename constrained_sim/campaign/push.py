@@ -58,6 +58,17 @@ class Push:
         """The wrench."""
         return Wrench(self.link, self.force, self.torque, self.point, self.axes)
 
+    def first_period(self, period: float, periods: int) -> int:
+        """Return with which of the control `periods` of a run, each this long [s], it begins: the nearest one.
+
+        Raises:
+            InvalidValue: it would begin after the end.
+        """
+        if self.at / period >= periods - ROUNDING:
+            end = f"{periods * period:g} s"
+            raise InvalidValue("at of a push", self.at, f"an instant before the end of the run, which lasts {end}")
+        return min(round(self.at / period), periods - 1)
+
     def with_values(self, values: Mapping[str, Any]) -> Push:
         """Return this push with other `values`, by key; ``force.0`` means a component.
 
@@ -84,11 +95,7 @@ def in_order(pushes: Sequence[Push], period: float, periods: int) -> Iterator[tu
     Of those that begin together, the first is first.
 
     Raises:
-        InvalidValue: a push that would begin after the end.
+        InvalidValue: see :meth:`Push.first_period`.
     """
-    for push in pushes:
-        if push.at / period >= periods - ROUNDING:
-            end = f"{periods * period:g} s"
-            raise InvalidValue("at of a push", push.at, f"an instant before the end of the run, which lasts {end}")
-    begins = ((min(round(push.at / period), periods - 1), push) for push in pushes)
+    begins = ((push.first_period(period, periods), push) for push in pushes)
     yield from sorted(begins, key=lambda found: found[0])

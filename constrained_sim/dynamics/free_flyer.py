@@ -176,11 +176,8 @@ def _add_couple(bias, M, k, I, couple):
 
     On the body of its frame alone, it would turn that one about the axis of a thin link by far too much.
     """
-    share, axis = _thin_axis(M, k, I)
-    tx, ty, tz = couple
-    if share < 1.0:
-        x, y, z = times(axis, couple)
-        tx, ty, tz = tx - (1.0 - share) * x, ty - (1.0 - share) * y, tz - (1.0 - share) * z
+    (tx, ty, tz), (x, y, z) = couple, times(_thin_part(M, k, I), couple)
+    tx, ty, tz = tx - x, ty - y, tz - z
     ax, ay, az = solve_columns(columns_of(I), (tx, ty, tz))
     x, y, z = cross(*_centre(M, k), ax, ay, az)  # the centre of mass stays where it is
     for i in range(bias.shape[0]):
@@ -191,16 +188,16 @@ def _add_couple(bias, M, k, I, couple):
 
 
 @kernel(inline=True, error_model="numpy")
-def _thin_axis(M, k, I):
-    """Return the share of the angular momentum that is made exact about the axis of least inertia I, see :data:`THIN`.
+def _thin_part(M, k, I):
+    """Return the matrix that takes, of an angular momentum, the part that is not made exact, see :data:`THIN`.
 
-    And the projector onto that axis, as six numbers like I; zeros where the share is 1. That of a rigid body is. No
-    moment of inertia is larger than the sum of the other two, half the trace: hence only one axis can be thin.
+    As six numbers like the inertia I: a share of the projector onto the axis of least inertia; zeros for a rigid body.
+    No moment of inertia is larger than the sum of the other two, half the trace: hence only one axis can be thin.
     """
     a, b, c, d, e, f = I
     trace, most = a + d + f, 0.5 * (a + d + f)
     if determinant_of(*columns_of(I)) >= THIN[1] * most**3 or not _carries_joints(M, k):
-        return 1.0, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     # Powers of the inverse, the adjugate but for a factor, lead to the projector onto the axis of least inertia.
     a, b, c, d, e, f = d * f - e * e, c * e - b * f, b * e - c * d, a * f - c * c, b * c - a * e, a * d - b * b
     for _ in range(SQUARINGS):
@@ -214,7 +211,8 @@ def _thin_axis(M, k, I):
     a, b, c, d, e, f = scale * a, scale * b, scale * c, scale * d, scale * e, scale * f
     least = I[0] * a + I[3] * d + I[5] * f + 2.0 * (I[1] * b + I[2] * c + I[4] * e)
     ratio = 2.0 * least / (trace - least)  # to the mean of the other two
-    return min(max((ratio - THIN[0]) / (THIN[1] - THIN[0]), 0.0), 1.0), (a, b, c, d, e, f)
+    share = min(max((THIN[1] - ratio) / (THIN[1] - THIN[0]), 0.0), 1.0)
+    return share * a, share * b, share * c, share * d, share * e, share * f
 
 
 @kernel(inline=True)
@@ -327,14 +325,10 @@ def keep_spin(M, total, rows, carried):
     """
     for i in range(rows.shape[0]):
         k = rows[i]
-        share, axis = _thin_axis(M, k, _inertia_about_centre(M, k))
-        if share < 1.0:
-            px, py, pz, lx, ly, lz = carried[i] - total[k : k + 6]
-            x, y, z = cross(*_centre(M, k), px, py, pz)
-            x, y, z = times(axis, (lx - x, ly - y, lz - z))
-            carried[i, 3] -= (1.0 - share) * x
-            carried[i, 4] -= (1.0 - share) * y
-            carried[i, 5] -= (1.0 - share) * z
+        px, py, pz, lx, ly, lz = carried[i] - total[k : k + 6]
+        x, y, z = cross(*_centre(M, k), px, py, pz)
+        x, y, z = times(_thin_part(M, k, _inertia_about_centre(M, k)), (lx - x, ly - y, lz - z))
+        carried[i, 3], carried[i, 4], carried[i, 5] = carried[i, 3] - x, carried[i, 4] - y, carried[i, 5] - z
 
 
 @kernel(inline=True)

@@ -39,7 +39,7 @@ def closing_contacts(gaps, normals, s, J, acceleration, rest, impact_speed, clos
         speed = s[normals[c]]
         if speed < -impact_speed:
             fall = rest * speed + 0.5 * rest**2 * min(vecdot(J[normals[c]], acceleration), 0.0)
-            if gaps[c] + fall < 0.0 or gaps[c] <= TOUCHING:  # in a short step what touches falls by less than its gap
+            if gaps[c] + fall < 0.0 or gaps[c] <= TOUCHING:  # a short step falls by less than a closed gap
                 closing[count] = c
                 count += 1
     if count > 1:

@@ -145,13 +145,7 @@ def _hold_all(settings, robot, contacts, problem, M, laws):
     m, n, d, t = goal.shape[0], active.rows.shape[0], most.shape[0], active.turning.shape[0]
     members, k = active.chosen.shape[0], contacts.friction.shape[0]
     if active.compliance.shape[0]:
-        nothing = np.empty(0)
-        return (
-            nothing,
-            nothing,
-            QuickSolution(nothing, np.empty(0, dtype=np.int64), BY_STICKING, 0, 0.0, 1.0, False),
-            0.0,
-        )
+        return np.empty(0), np.empty(0), _no_contact(False), 0.0
     every, offsets = active.J, active.offset
     if m:
         every = np.concatenate((every[:n], problem.J_bilateral, every[n:]))

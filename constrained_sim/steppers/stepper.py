@@ -45,7 +45,7 @@ class Stepper(SupportsSome, ABC):
     role = "stepper"
     default_integrator: str
     does_feedback = True
-    bounce_velocity: float
+    bounce_velocity = 1e-6
     memory: Any = None
 
     def __init__(self, robot: Robot, dt: float, integrator: Integrator, stabilization: Stabilization) -> None:

@@ -75,7 +75,6 @@ class TimeStepping(Substeps):
 
     name = "time_stepping"
     default_integrator = Midpoint.name
-    bounce_velocity = 1e-6
     _ahead = 1
 
     def step(
@@ -373,7 +372,7 @@ class TimeStepping(Substeps):
     def _closing_rates(self, here: Evaluation, acceleration: Array) -> Array:
         """Return (k + l,) the rates at which contacts and limits gain approach speed [m/s^2, rad/s^2].
 
-        Rows change too: what lies in a turning drum is pressed against its wall.
+        Rows change too: what lies in a turning drum gains speed towards its wall.
 
         Args:
             here: the state.

@@ -82,7 +82,6 @@ class EventDriven(Stepper):
     default_integrator = Adaptive.name
     integrator: Adaptive
     memory: SingularCrossing | None = None
-    bounce_velocity = 1e-6
 
     @classmethod
     def takes(cls, integrator: Integrator) -> bool:
