@@ -59,7 +59,7 @@ class SimulationInterfaces:
 
     GetSimulatorFeatures, GetSimulationState, SetSimulationState, ResetSimulation, StepSimulation, GetEntities,
     GetEntityInfo, GetEntityState, GetEntitiesStates, SetEntityState, GetEntityBounds, SpawnEntity,
-    SpawnEntities (from 2.1 on), DeleteEntity, GetSpawnables; the action SimulateSteps.
+    SpawnEntities, DeleteEntity, GetSpawnables; the action SimulateSteps.
 
     The simulation is *stopped* after STATE_STOPPED was set, until it is paused or played, or a step is made; else it is
     paused or playing, as ~/pause says; a frozen one counts as paused. A step is a control period, and asks for a paused

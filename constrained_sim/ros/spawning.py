@@ -97,7 +97,7 @@ class Spawning:
         response.spawnables = found
 
     def _spawnable(self, uri: str, text: str, what: str) -> Any:
-        if hasattr(msg, "Resource"):
+        if "entity_resource" in msg.Spawnable.get_fields_and_field_types():
             return msg.Spawnable(entity_resource=msg.Resource(uri=uri, resource_string=text), description=what)
         return msg.Spawnable(uri=uri or text, description=what)
 

@@ -48,6 +48,15 @@ def request(name="ball", text=BALL, uri="", x=-1.0, z=0.5, w=1.0, frame="", **fi
     return spawn
 
 
+def as_message(made):
+    """Return a request as a SpawnEntity message, which names its resource in every version."""
+    named = getattr(made, "entity_resource", made)
+    spawn = msg.SpawnEntity(entity_resource=msg.Resource(uri=named.uri, resource_string=named.resource_string))
+    for key in set(made.get_fields_and_field_types()) & set(spawn.get_fields_and_field_types()):
+        setattr(spawn, key, getattr(made, key))
+    return spawn
+
+
 def spawn(sim, **fields):
     made = request(**fields)
     return sim.call(
@@ -114,16 +123,12 @@ def test_a_name_that_is_taken_may_get_a_number(scene):
     assert entities(scene, filter="^crate") == ["crate", "crate_1", "crate_2"]
 
 
-@pytest.mark.skipif(not hasattr(srv, "SpawnEntities"), reason="simulation_interfaces before 2.1")
+@pytest.mark.skipif(not hasattr(srv, "SpawnEntities"), reason="simulation_interfaces without SpawnEntities")
 def test_several_are_spawned_at_once_and_those_that_are_refused_leave_the_others(scene):
     """Each has its own result, also one that is in another one's way; the service says whether all are there."""
 
     def spawn_all(*requests):
-        spawns = []
-        for made in requests:
-            values = {key: getattr(made, key) for key in made.get_fields_and_field_types()}
-            spawns.append(msg.SpawnEntity(**values))
-        return scene.call(srv.SpawnEntities, "spawn_entities", spawn_requests=spawns)
+        return scene.call(srv.SpawnEntities, "spawn_entities", spawn_requests=[as_message(one) for one in requests])
 
     answer = spawn_all(request("left"), request("right", x=-2.0))
     assert answer.result.result == OK and not answer.result.error_message
