@@ -113,7 +113,7 @@ class BagWriter:
         self._directory, self._name, self._suffix = directory, name or f"{directory.name}_0.mcap", suffix
         self._file = AppendedFile(directory / (self._name + suffix))
         self._writer = Writer(
-            self._file,  # type: ignore[arg-type]
+            self._file,
             chunk_size=CHUNK_BYTES[compression],
             compression=CompressionType[compression.upper()],
         )
@@ -188,7 +188,7 @@ class BagWriter:
         Raises:
             OSError: the file cannot be written.
         """
-        self._writer._Writer__finalize_chunk()  # type: ignore[attr-defined] # mcap has no public name for it
+        self._writer._Writer__finalize_chunk()  # mcap has no public name for it
         self._append()
 
     def finish(self) -> None:

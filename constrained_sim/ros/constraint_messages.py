@@ -78,7 +78,7 @@ def constraint_from_message(message: msg.Constraint, link_of: Callable[[str], st
         ConstrainedSimError: a value that is not allowed.
     """
     kind = lookup("kind of constraint", message.kind, KINDS)
-    values = {}
+    values: dict[str, Any] = {}
     for f in fields(kind):  # type: ignore[arg-type]
         form = _form(f.name)
         is_target = f.name in kind.targets and message.hold_current

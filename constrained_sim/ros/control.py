@@ -273,8 +273,7 @@ class Control:
         if self._waiting_since is None:
             self._waiting_since = self._repeated = self._warned = now
         if self._commands.hardware.is_awaited:
-            self._commands.hardware.wait(SERVICE_PERIOD)
-            if not self._commands.hardware.is_awaited:
+            if not self._commands.hardware.wait(SERVICE_PERIOD):
                 return
         elif now - self._waiting_since < ALERT:
             while time.monotonic() - now < BREATH:

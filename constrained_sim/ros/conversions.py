@@ -149,13 +149,13 @@ def pose_message(placement: pin.SE3) -> Pose:
     return Pose(position=point(placement.translation), orientation=Quaternion(x=x, y=y, z=z, w=w))
 
 
-def point(values: Sequence[float]) -> Point:
+def point(values: Sequence[float] | Array) -> Point:
     """Return three values as a point."""
     x, y, z = map(float, values)
     return Point(x=x, y=y, z=z)
 
 
-def vector(values: Sequence[float]) -> Vector3:
+def vector(values: Sequence[float] | Array) -> Vector3:
     """Return three values as a vector."""
     x, y, z = map(float, values)
     return Vector3(x=x, y=y, z=z)

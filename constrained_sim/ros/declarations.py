@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
 
 from constrained_sim import msg
@@ -30,7 +31,7 @@ def contact_from_message(message: msg.Contact, planes: Mapping[str, Plane], link
     """
     if message.surface and message.surface not in planes:
         raise UnknownName("surface", message.surface, ['"" (the plane normal . x = offset)', *planes])
-    surface = planes[message.surface] if message.surface else Plane(xyz(message.normal), message.offset)
+    surface = planes[message.surface] if message.surface else Plane(np.array(xyz(message.normal)), message.offset)
     return PointContact(
         message.name,
         link_of(message.link),

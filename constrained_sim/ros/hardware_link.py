@@ -95,14 +95,14 @@ class HardwareLink:
         """Whether it owes the answer to the last state."""
         return self.is_connected and self._answered < self._sent
 
-    def wait(self, timeout: float = 0.0) -> None:
-        """Deal with what has arrived, or arrives within `timeout` [s]."""
-        if self._listener is None or not self._poll.poll(round(timeout * 1e3)):
-            return
-        if self._manager is not None:
-            self._receive(self._manager)
-        else:
-            self._accept(self._listener)
+    def wait(self, timeout: float = 0.0) -> bool:
+        """Deal with what has arrived, or arrives within `timeout` [s]; return whether an answer is owed yet."""
+        if self._listener is not None and self._poll.poll(round(timeout * 1e3)):
+            if self._manager is not None:
+                self._receive(self._manager)
+            else:
+                self._accept(self._listener)
+        return self.is_awaited
 
     def send_state(self) -> None:
         """Send the present state."""

@@ -202,10 +202,11 @@ def _joints(values: LiveValues) -> Table:
     for column, options in (("limb", {"max_width": 14}), ("positions [rad, m]", {"ratio": 1}),
                             ("fastest", {"width": 7, "justify": "right"}),
                             ("largest effort", {"width": 9, "justify": "right"})):  # fmt: skip
-        table.add_column(column, overflow="fold", **options)  # type: ignore[arg-type]
+        table.add_column(column, overflow="fold", **options)
     for limb, group in members.items():
         positions = " ".join(f"{q:+6.2f}" for _, q, _, _ in group)
-        speed, effort = (max((row[i] for row in group), key=abs) for i in (2, 3))
+        _, _, speeds, efforts = zip(*group, strict=True)
+        speed, effort = max(speeds, key=abs), max(efforts, key=abs)
         table.add_row(*map(Text, (limb or "joints", positions, f"{speed:+.2f}", f"{effort:+.1f}")))
     return table
 

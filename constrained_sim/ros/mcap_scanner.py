@@ -108,6 +108,7 @@ class McapScanner:
         self.promised: tuple[int, ...] | None = None
         self.found = [0, 0, 0]
         self.damages = self.cut_off = 0
+        self._file: BinaryIO  # open while records are read
         self.compression = "none"
         self.is_complete = self.has_all_data = self._has_chunks = self._has_end = False
         self._definition_bytes = self._work = self._candidates = 0
@@ -301,7 +302,7 @@ class McapScanner:
         kind, known_ones = (Schema, self.schemas) if opcode == Opcode.SCHEMA else (Channel, self.channels)
         definition = parse(kind.read, body)
         if overwrite or definition.id not in known_ones:
-            known_ones[definition.id] = definition  # type: ignore[index]
+            known_ones[definition.id] = definition
         return None
 
     # -- chunks
@@ -458,7 +459,6 @@ class McapScanner:
     # -- bytes
 
     def _read(self, position: int, count: int) -> bytes:
-        self._file: BinaryIO
         self._file.seek(position)
         return self._file.read(count)
 

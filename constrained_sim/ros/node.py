@@ -266,13 +266,12 @@ class SimulationNode(LifecycleNode):
 
     def _configured(self) -> Control | None:
         """Wait until the node is configured; return what runs the world, None where it is shut down before."""
-        if self._control is None:
-            executor = SingleThreadedExecutor(context=self.context)
-            while self._control is None and not self._is_ended:
-                executor.add_node(self)  # in each turn: what fails in a configuration may have taken the node away
-                executor.spin_once(timeout_sec=SERVICE_PERIOD)
-            if self._is_ended and self._control is not None:
-                self._control.stop()  # told so during the configuration
+        executor = SingleThreadedExecutor(context=self.context)
+        while self._control is None and not self._is_ended:
+            executor.add_node(self)  # in each turn: what fails in a configuration may have taken the node away
+            executor.spin_once(timeout_sec=SERVICE_PERIOD)
+        if self._control is not None and self._is_ended:
+            self._control.stop()  # told so during the configuration
         return self._control
 
     def _finish_recording(self) -> int:

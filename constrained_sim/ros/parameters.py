@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, fields
 from typing import Any
 
@@ -93,8 +93,8 @@ def declare_options(node: Node) -> None:
             if not node.has_parameter(option.name):
                 node.declare_parameter(option.name, option.default, descriptor)
                 continue
-            given = Parameter(option.name, value=type(option.default)(node.get_parameter(option.name).value))
-            node.set_parameters([given])  # 1 means 1.0 where wanted
+            convert: Callable[[Any], Any] = type(option.default)  # 1 means 1.0 where wanted
+            node.set_parameters([Parameter(option.name, value=convert(node.get_parameter(option.name).value))])
             node.set_descriptor(option.name, descriptor)
 
 

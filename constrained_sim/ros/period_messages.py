@@ -115,7 +115,7 @@ class PeriodMessages:
     def forces(self, period: Period) -> bytes:
         """Return all contacts at the end of `period` with their mean wrenches, ordered by name (ContactForces)."""
         contacts = sorted(period.contacts.items())
-        numbers = [*self._stamp, *self._period]
+        numbers: list[float] = [*self._stamp, *self._period]
         for name, contact in contacts:
             force = period.mean_forces[name]
             numbers.append(int(contact.status))

@@ -84,7 +84,8 @@ class NodeSource(LiveSource):
         config = read_config(self._parameters())
         self.world, self.speed = World.configured(config), config.node.real_time_factor
         self._configured = config.simulation
-        self._frames, self._frame = messages.MessageFrames(self.world.robot, config.robot.objects), None
+        self._frames = messages.MessageFrames(self.world.robot, config.robot.objects)
+        self._frame: Frame | None = None
 
     def frame(self) -> Frame | None:
         """Return the newest state, and do what users have asked for meanwhile."""
