@@ -29,6 +29,6 @@ def bounding_box(robot: Robot, q: Array, owner: str = "") -> tuple[Array, Array]
     placements, lowest, highest = kinematics_at(robot, q).placements, [], []
     for shape in robot_shapes(replace(robot, collision_elements=own)):
         placement = placements[shape.joint]
-        highest.append(shape.extents(placement[:3].T) + placement[3])
-        lowest.append(placement[3] - shape.extents(-placement[:3].T))
+        highest.append(shape.extents(np.eye(3), placement))
+        lowest.append(-shape.extents(-np.eye(3), placement))
     return np.min(lowest, axis=0), np.max(highest, axis=0)

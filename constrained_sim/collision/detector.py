@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,12 @@ from constrained_sim.validation import Array, flag, items, names, number, path
 
 FORESIGHT = 2.5
 """How many times the horizon motion is foreseen: two bodies may approach each other, and speeds grow."""
+
+Sizes = tuple[float, float, float, float, NormalOwner]
+"""Of a contact the radii of both features, those of their rims [m], and the owner of the normal."""
+
+PairKey = tuple[str, bytes, tuple[Sizes, ...]]
+"""How a pair of bodies touches: its name, all placements and points to the bit, and the sizes of its contacts."""
 
 Found = tuple[BoundContact, float]
 """A contact and its gap [m]: ``n . (p - p_other) - radius - other_radius``, negative where bodies penetrate."""
@@ -159,7 +166,7 @@ class CollisionDetector:
         self._request, self._gravity = contact_request(), float(np.linalg.norm(robot.gravity))
         self._properties: dict[float, ContactProperties] = {}
         self._on_planes: dict[tuple[str, bytes], BoundContact] = {}
-        self._of_pairs: dict[tuple[str, bytes], list[BoundContact]] = {}
+        self._of_pairs: dict[PairKey, list[BoundContact]] = {}
 
     def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot], dict[str, Any]]:
         """Return how it is unpickled: coal's geometry is loaded anew."""
@@ -296,7 +303,7 @@ class CollisionDetector:
         second: Shape,
         dynamics: Dynamics,
         within: SearchRange,
-        known: Mapping[tuple[str, bytes], list[BoundContact]],
+        known: Mapping[PairKey, list[BoundContact]],
     ) -> list[Found]:
         """Return the contacts of two solids, but those of features that pass each other while they are foreseen.
 
@@ -306,18 +313,18 @@ class CollisionDetector:
         hits = [hit for hit in find_contact_points(one, two, within) if not is_passed(hit, one, two, within.lookahead)]
         if not hits:
             return []
-        geometry = np.array([(hit.one.point, hit.two.point, hit.one.line, hit.two.line, hit.normal) for hit in hits])
-        sizes = [(hit.one.radius, hit.two.radius, hit.one.rim, hit.two.rim, hit.normal_owner) for hit in hits]
-        at_joints = one.placement.tobytes() + two.placement.tobytes()
-        key = f"{first.name}/{second.name}", at_joints + geometry.tobytes() + np.array(sizes).tobytes()
+        geometry = [(hit.one.point, hit.two.point, hit.one.line, hit.two.line, hit.normal) for hit in hits]
+        sizes = tuple((hit.one.radius, hit.two.radius, hit.one.rim, hit.two.rim, hit.normal_owner) for hit in hits)
+        placed = b"".join(part.tobytes() for part in (one.placement, two.placement, *itertools.chain(*geometry)))
+        key = f"{first.name}/{second.name}", placed, sizes
         contacts = known.get(key)
         if contacts is None:
-            contacts = self._bind(key[0], (one, two), geometry, sizes)
+            contacts = self._bind(key[0], (one, two), np.array(geometry), sizes)
         self._of_pairs[key] = contacts
         return list(zip(contacts, [hit.gap for hit in hits], strict=True))
 
     def _bind(
-        self, pair: str, bodies: tuple[PlacedShape, PlacedShape], geometry: Array, sizes: Sequence[tuple[float, ...]]
+        self, pair: str, bodies: tuple[PlacedShape, PlacedShape], geometry: Array, sizes: Sequence[Sizes]
     ) -> list[BoundContact]:
         """Return the contacts of a `pair` of bodies.
 
@@ -325,7 +332,7 @@ class CollisionDetector:
             pair: how it is called.
             bodies: the bodies.
             geometry: (n, 5, 3) of the contacts: points of the features, their lines, and the normals, world frame.
-            sizes: of each contact the radii of the features, those of their rims, and the owner of the normal.
+            sizes: of the contacts.
         """
         one, two = bodies
         properties = self._properties_of(one.shape, two.shape)
@@ -335,12 +342,12 @@ class CollisionDetector:
         axes = {key: tangent_axes(normal) for key, normal in normals.items()}
         for direction, normal, (*_, owner) in zip(directions, geometry[:, 4], sizes, strict=True):
             if owner != NormalOwner.BOTH:
-                direction[int(owner)] = normal
+                direction[owner] = normal
         directions[:, 0], directions[:, 1] = directions[:, 0] @ one.rotation.T, directions[:, 1] @ two.rotation.T
         return [
             BoundContact(
                 f"{pair}#{i}", one.shape.link, properties, one.shape.joint, points[i], radius, two.shape.joint,
-                others[i], axes[geometry[i, 4].tobytes()], NormalOwner(int(owner)), other_radius, directions[i],
+                others[i], axes[geometry[i, 4].tobytes()], owner, other_radius, directions[i],
                 (rim, other_rim), two.shape.link or WORLD,
             )
             for i, (radius, other_radius, rim, other_rim, owner) in enumerate(sizes)

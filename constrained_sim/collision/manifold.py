@@ -270,6 +270,40 @@ def relative_twist(one, two):
 
 
 @kernel
+def extents(points, radius, placement, directions):
+    """Return (m,) how far a body reaches along unit `directions` (m, 3), world axes, from the world's origin [m].
+
+    Args:
+        points: (n, 3) whose hull, grown by the radius, it is [m].
+        radius: [m].
+        placement: (4, 3) of its joint.
+        directions: (m, 3).
+    """
+    reaches = np.empty(len(directions))
+    for i in range(len(directions)):
+        along = placement[:3] @ directions[i]
+        reaches[i] = (points @ along).max() + radius + placement[3] @ directions[i]
+    return reaches
+
+
+@kernel
+def largest_aligned(normals, sizes, direction, cosine):
+    """Return which facet is the largest of those whose normals (f, 3) are within an angle of a `direction`; -1: none.
+
+    Args:
+        normals: (f, 3) unit.
+        sizes: (f,).
+        direction: (3,) unit.
+        cosine: of the angle.
+    """
+    best = -1
+    for i in range(len(normals)):
+        if normals[i] @ direction >= cosine and (best < 0 or sizes[i] > sizes[best]):
+            best = i
+    return best
+
+
+@kernel
 def _is_over(points, face, normal):
     """Return (k,) which of `points` (k, 3) are over `face` (m, 3), which is counter-clockwise around `normal`."""
     is_over = np.ones(len(points), dtype=np.bool_)
@@ -286,25 +320,26 @@ def _inside_edge(points, face, i, normal):
 
 
 @kernel
-def over_face(body, radius, face, normal, twist, reach):
+def over_face(body, radius, face, other, reach):
     """Return some points (n, 3) [m] of a body over a face, and their gaps (n,) [m].
 
     What is within a band of the nearest point, and its outline cut by the face: on a straight line between two points
     of the body, hence in it. Near are points that soon will be, as near a plane.
 
     Args:
-        body: points (n, 3) whose hull, grown by the radius, it is [m], and the origin (3,) of its joint [m].
+        body: points (n, 3) whose hull, grown by the radius, it is [m]; of its joint the placement and the velocities.
         radius: [m].
-        face: (m, 3) corners, counter-clockwise around the normal.
-        normal: (3,) of the face, outwards.
-        twist: (2, 3) of the body as seen from the face, see :func:`relative_twist`.
+        face: its corners (m, 3) [m], counter-clockwise around its outward normal (3,); world frame.
+        other: placement and velocities of the joint that carries the face.
         reach: gap up to which points are taken [m]; time by which points that approach count as nearer [s].
     """
-    (points, origin), (margin, horizon) = body, reach
-    _, soon = _gaps(points, origin, radius, face, normal, twist, horizon)
+    (local, placement, velocity), (corners, normal), (margin, horizon) = body, face, reach
+    points, origin = local @ placement[:3] + placement[3], placement[3]
+    twist = relative_twist((placement, velocity), other)
+    _, soon = _gaps(points, origin, radius, corners, normal, twist, horizon)
     low = points[soon <= max(soon.min(), 0.0) + BAND]
-    patch = np.concatenate((clip(low[outline(low, normal)], face, normal), low[_is_over(low, face, normal)]))
-    gaps, soon = _gaps(patch, origin, radius, face, normal, twist, horizon)
+    patch = np.concatenate((clip(low[outline(low, normal)], corners, normal), low[_is_over(low, corners, normal)]))
+    gaps, soon = _gaps(patch, origin, radius, corners, normal, twist, horizon)
     keep = np.ones(len(patch), dtype=np.bool_)
     for i in range(len(patch)):
         keep[i] = gaps[i] <= margin

@@ -162,18 +162,21 @@ def _over(
         face: world frame.
         within: how near, and how soon.
     """
-    normal, radius, origin = face.normal, body.shape.radius, body.position
-    twist = manifold.relative_twist(body.motion, other.motion)
+    normal, radius = face.normal, body.shape.radius
+    cloud = body.shape.towards(body.rotation @ -normal), *body.motion
     reach = within.margin, within.horizon
-    cloud = body.towards(-normal), origin
-    touching, gaps = manifold.over_face(cloud, radius, face.corners, normal, twist, reach)
+    touching, gaps = manifold.over_face(cloud, radius, (face.corners, normal), other.motion, reach)
     below = touching - (gaps + radius)[:, None] * normal
-    height = float((origin - face.corners[0]) @ normal)
-    may_come_to_lie = body.shape.is_cylinder and may_lie(
-        body.rim_ends(-normal), normal, height, twist, within.lookahead, within.gravity
-    )
-    features = list(map(Feature, touching)) if may_come_to_lie else body.features(touching, -normal)
+    lies_soon = body.shape.is_cylinder and _may_come_to_lie(body, other, face, within)
+    features = list(map(Feature, touching)) if lies_soon else body.features(touching, -normal)
     return list(zip(features, map(Feature, below), gaps.tolist(), strict=True))
+
+
+def _may_come_to_lie(cylinder: PlacedShape, other: PlacedShape, face: Face, within: SearchRange) -> bool:
+    """Return whether a cylinder's end cap may soon lie on a face of another body, see :func:`_over`."""
+    ends, height = cylinder.rim_ends(-face.normal), float((cylinder.position - face.corners[0]) @ face.normal)
+    twist = manifold.relative_twist(cylinder.motion, other.motion)
+    return bool(may_lie(ends, face.normal, height, twist, within.lookahead, within.gravity))
 
 
 def _ball_point(first: PlacedShape, second: PlacedShape) -> ContactPoint | None:

@@ -74,7 +74,7 @@ class PlacedShape(NamedTuple):
 
     def extents(self, directions: Array) -> Array:
         """Return (m,) how far the shape reaches along unit `directions` (m, 3) from the world's origin [m]."""
-        return self.shape.extents(directions @ self.rotation.T) + directions @ self.position
+        return self.shape.extents(directions, self.placement)
 
     def face_along(self, direction: Array) -> Face | None:
         """Return the flat face, joint's frame, that looks along `direction` (3,), world frame; None where none does."""

@@ -92,7 +92,7 @@ def _in_shape(shape: Shape, start: Array, direction: Array) -> Interval:
         ]
         hit = [part for part in parts if part.enter <= part.leave]
         return Interval(min(p.enter for p in hit), max(p.leave for p in hit)) if hit else NOWHERE
-    return _in_halfspaces(shape.normals, shape.extents(shape.normals), start, direction)
+    return _in_halfspaces(shape.normals, shape.facet_heights, start, direction)
 
 
 def _in_halfspaces(normals: Array, heights: Array, start: Array, direction: Array) -> Interval:

@@ -10,8 +10,8 @@ import numpy as np
 import pinocchio as pin
 import scipy
 
+from constrained_sim.collision import manifold
 from constrained_sim.collision.flat_faces import flattened
-from constrained_sim.collision.manifold import outline
 from constrained_sim.collision.rims import FLAT, RIM
 from constrained_sim.collision.scene import hull_of, hull_points
 from constrained_sim.collision.shape_features import NO_LINE, Face, Feature, Line
@@ -155,7 +155,7 @@ class Shape:
         return np.asarray(local @ self.placement.rotation.T), sizes
 
     @cached_property
-    def _facet_heights(self) -> Array:
+    def facet_heights(self) -> Array:
         """(f,) distances [m] of the facets from the origin of the joint's frame, along their normals."""
         return np.asarray((self.points @ self._facets[0].T).max(axis=0))
 
@@ -167,11 +167,10 @@ class Shape:
     def face_along(self, direction: Array) -> Face | None:
         """Return the flat face that looks along `direction` (3,), joint's frame; None where none does."""
         normals, sizes = self._facets
-        aligned = (normals @ direction >= ALIGNED).nonzero()[0]
-        if not aligned.size:
-            return None
         # Rounded vertices break a face of a mesh into triangles; directions of the slivers among them are noise.
-        index = int(aligned[np.argmax(sizes[aligned])])
+        index = manifold.largest_aligned(normals, sizes, direction, ALIGNED)
+        if index < 0:
+            return None
         face = self._faces.get(index)
         if face is None:
             face = self._faces[index] = self._face(normals[index])
@@ -205,7 +204,7 @@ class Shape:
         points = self.towards(normal)
         heights = points @ normal
         points = points[heights >= heights.max() - THICKNESS * self.bound]
-        corners = points[outline(points, normal)]
+        corners = points[manifold.outline(points, normal)]
         arms = corners[1:] - corners[0]
         twice = np.cross(arms[:-1], arms[1:]).sum(axis=0)
         area = float(np.linalg.norm(twice))
@@ -223,13 +222,19 @@ class Shape:
         ring = self.solid.radius * (np.outer(np.cos(angles), out) + np.outer(np.sin(angles), np.cross(axis, out)))
         return np.concatenate([rim + ring for rim in self.cap_centers])
 
-    def extents(self, directions: Array) -> Array:
-        """Return (m,) how far the shape reaches along unit `directions` (m, 3) [m], joint's frame."""
+    def extents(self, directions: Array, placement: Array) -> Array:
+        """Return (m,) how far the shape reaches along unit `directions` (m, 3) from the world's origin [m].
+
+        Args:
+            directions: (m, 3) world axes.
+            placement: (4, 3) of the joint.
+        """
         if not self.is_cylinder:
-            return np.asarray((directions @ self.points.T).max(axis=1) + self.radius)
-        along = directions @ self.placement.rotation[:, 2]
+            return np.asarray(manifold.extents(self.points, self.radius, placement, directions))
+        local = directions @ placement[:3].T
+        along = local @ self.placement.rotation[:, 2]
         across = np.sqrt(np.maximum(1.0 - along**2, 0.0))
-        middle = directions @ self.placement.translation
+        middle = local @ self.placement.translation + directions @ placement[3]
         return np.asarray(middle + self.solid.halfLength * np.abs(along) + self.solid.radius * across)
 
     @property
@@ -287,7 +292,7 @@ class Shape:
         All in the joint's frame.
         """
         normals, _ = self._facets
-        around = normals[normals @ point >= self._facet_heights - EDGE * self.bound]
+        around = normals[normals @ point >= self.facet_heights - EDGE * self.bound]
         if not len(around):
             return Feature(point)
         _, sizes, directions = np.linalg.svd(around)
