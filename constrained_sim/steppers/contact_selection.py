@@ -11,7 +11,6 @@ from numba.extending import register_jitable
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact.rolling import turning_among
-from constrained_sim.contact_solvers.status import STICKING
 from constrained_sim.linalg.products import vecdot
 from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.validation import Array
@@ -273,17 +272,3 @@ def scatter(candidates, normals, impulse, status, all_impulses, all_status):
             all_impulses[target] = impulse[row]
             row += 1
         all_status[c] = status[i]
-
-
-@kernel
-def held_rows(held, normals, status):
-    """Return the rows whose position is to stay: normal ones of what is `held`, all rows of contacts that stick."""
-    contacts = (normals[-1] + 1 - normals.shape[0]) // 2 if normals.shape[0] else 0
-    rows = np.empty(3 * held.shape[0], dtype=np.int64)
-    count = 0
-    for c in held:
-        n = normals[c]
-        for row in range(n - 2 if c < contacts and status[c] == STICKING else n, n + 1):
-            rows[count] = row
-            count += 1
-    return rows[:count]

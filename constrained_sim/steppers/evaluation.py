@@ -21,7 +21,7 @@ from constrained_sim.dynamics.tree_kinematics import find_axes, move, place, shi
 from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.linalg.products import vecdot
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.contact_selection import held_rows
+from constrained_sim.steppers.drift_rows import held_rows, takes_out, without_clashes
 from constrained_sim.steppers.options import STEPPING
 from constrained_sim.steppers.state_checks import largest_drift
 from constrained_sim.wrench import external_effort
@@ -165,7 +165,7 @@ def hold(model, target, held, status, pose, begin, end):
 
     Where rows nearly depend on each other, what is a hundredth of a micrometre at one of them may take a large motion,
     or be farther away after it: contacts are left as they are then, as is what a step does not halve. The tangential
-    rows of sticking contacts keep their position meanwhile.
+    rows of sticking contacts keep their position meanwhile, unless that clashes with what is taken out.
 
     Args:
         model: see :func:`~constrained_sim.steppers.substep.substep`.
@@ -180,9 +180,15 @@ def hold(model, target, held, status, pose, begin, end):
         The potential energy [J] that this brings in.
     """
     energy, drift = stored_energy(model, pose, end.q), largest_drift(end.phi, end.gaps, held)
-    rows = held_rows(held, borrowed(model.contacts).normals, status)
+    normals, parents = borrowed(model.contacts).normals, borrowed(model.robot).parents
+    rows, firm, gaps = held_rows(held, normals, status), normals[held], np.zeros(end.s.shape[0])
     for _ in range(STEPPING.projections):
         back, before = step_back(model, begin.J_bilateral, pose, end, rows), end.q.copy()
+        gaps[normals] = end.gaps
+        is_clear = rows.shape[0] == firm.shape[0]
+        if not (is_clear or takes_out(back, end.J_bilateral, end.phi, end.J, gaps, firm, STEPPING.clash * drift)):
+            rows = without_clashes(end.M, parents, end.J_bilateral, end.J, rows, firm)
+            back = step_back(model, begin.J_bilateral, pose, end, rows)
         if held.shape[0] and np.abs(back).max() > STEPPING.lever * drift:
             break
         configure(model, pose, before, 1.0, back, AS_IT_IS, end)

@@ -26,6 +26,8 @@ class SteppingOptions(NamedTuple):
             as exactly as needed.
         resolved_phase: [rad] of a soft contact's vibration within one step that is still resolved.
         projections: tangent steps onto the constraints in one step, at most; each squares the violation that is left.
+        clash: part of a drift that is left, to first order, where rows whose position is to stay clash with what is to
+            be taken out; without that, rounding.
         lever: most motion [rad, m] per drift [m] that is taken back for the sake of contacts.
         touchdown_gap: [m, rad] to which the instant of a touchdown is found: so small a gap counts as closed.
         touchdown_bend: how many times faster or slower than it has done a gap is expected to close: farther, parabolas
@@ -59,6 +61,7 @@ class SteppingOptions(NamedTuple):
     passes_after_jump: int = 2
     resolved_phase: float = 0.5
     projections: int = 5
+    clash: float = 1e-3
     lever: float = 1e4
     touchdown_gap: float = 0.1 * TOUCHING
     touchdown_bend: float = 2.0

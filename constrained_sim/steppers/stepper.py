@@ -23,6 +23,7 @@ from constrained_sim.posture import JointFeedback
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection, Stabilization
+from constrained_sim.steppers.drift_rows import takes_out, without_clashes
 from constrained_sim.steppers.options import STEPPING
 from constrained_sim.steppers.state_checks import largest_drift
 from constrained_sim.steppers.step_outcome import Evaluation, Run, StepOutcome
@@ -207,7 +208,8 @@ class Stepper(SupportsSome, ABC):
         """Project a configuration onto the bilateral rows and the contacts `held`, if they have drifted.
 
         Where rows nearly depend on each other, what is a hundredth of a micrometre at one of them may take a large
-        motion, or be farther away after it: contacts are left as they are then, as is what a step does not halve.
+        motion, or be farther away after it: contacts are left as they are then, as is what a step does not halve. Rows
+        whose position cannot stay while drift is taken out are left out.
 
         Args:
             projection: how.
@@ -228,6 +230,11 @@ class Stepper(SupportsSome, ABC):
             gaps[end.contact.normals] = end.contact.gaps
             system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
             dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
+            firm, allowed = end.contact.normals[held], STEPPING.clash * drift
+            is_clear = len(rows) == len(firm)
+            if not (is_clear or takes_out(dq, end.J_bilateral, end.phi, J, gaps, firm, allowed)):
+                rows = without_clashes(end.M, system.parents, end.J_bilateral, J, rows, firm)
+                dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
             if held.size and np.abs(dq).max() > STEPPING.lever * drift:
                 break
             q, v = integrate(self.robot, end.q, dq), self._carried(end.v, dq)
