@@ -55,6 +55,7 @@ from constrained_sim import (
     constrained_acceleration,
     resolve_impact,
 )
+from constrained_sim.contact_solvers import METHODS as CONTACT_METHODS
 from constrained_sim.contact_solvers.rolling_rows import no_rolling
 from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.dynamics.dynamics import Dynamics
@@ -1427,3 +1428,57 @@ def test_contacts_that_are_not_waited_for_are_counted(tmp_path: Path, corners_of
     trajectory = Trajectory.from_results([result], robot.nq, robot.nv, robot.nu)
     trajectory.save(tmp_path / "run.npz")
     assert Trajectory.load(tmp_path / "run.npz").early_impacts == trajectory.early_impacts == result.early_impacts
+
+
+def pinned_spin(spin, friction):
+    """Return how fast a block on four corners turns faster about a vertical pin through one of them, and its force.
+
+    The corner on the axis cannot slip; what it holds, and how the four share the weight, the laws leave open. Of all
+    contact forces that keep the block on the ground and the pin, those of least norm are taken: three of the corners
+    have friction in proportion to their normal force, opposite to their slip.
+    """
+    half, mass = np.array(BLOCK_HALF), 2.0
+    _, _, z = mass / 3.0 * (np.sum(half**2) - half**2)
+    points, arm = np.array([corner.point for corner in corners()]), -half * [1, 1, 0]
+    balance = np.zeros((6, 9))  # of the acceleration, normal forces, the last corner's friction, the pin
+    balance[:, 0] = -np.r_[mass * np.cross([0, 0, 1], arm), 0.0, 0.0, z]
+    for i, point in enumerate(points):
+        slip = np.cross([0, 0, 1], point - half) * [1, 1, 0]
+        force = np.array([0, 0, 1]) - (friction * slip / np.linalg.norm(slip) if i < 3 else 0.0)
+        balance[:, 1 + i] = np.r_[force, np.cross(point, force)]
+    for i, axis in enumerate(np.eye(3)[:2]):
+        balance[:, 5 + i], balance[:, 7 + i] = np.r_[axis, np.cross(points[3], axis)], np.r_[axis, np.cross(half, axis)]
+    weights = np.diag([0.0, *[1.0 + friction**2] * 3, 1.0, 1.0, 1.0, 0.0, 0.0])
+    system = np.block([[weights, balance.T], [balance, np.zeros((6, 6))]])
+    goal = np.r_[np.zeros(9), mass * (np.array([0, 0, GRAVITY]) - spin**2 * arm), np.zeros(3)]
+    found = np.linalg.solve(system, goal)
+    return found[0], found[[5, 6, 4]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"contact_method": method} for method in CONTACT_METHODS),
+        {"dt": 1e-4},
+        {"stepper": "event_driven"},
+    ],
+    ids=lambda options: str(*options.values()),
+)
+def test_a_corner_on_the_axis_of_a_pin_sticks_though_rows_depend_on_each_other(options):
+    """What takes the drift out of the pin must not tilt the block: the corner would slip, by rounding, and drag."""
+    friction, spin, duration = 0.3, 0.9, 0.03
+    v = np.r_[np.cross([0, 0, spin], -np.array(BLOCK_HALF) * [1, 1, 0]), 0.0, 0.0, spin]
+    pin_ = PointAnchor("pin", "block", BLOCK_HALF, normals=[(1, 0, 0), (0, 1, 0)])
+    contacts = corners(friction=friction)
+    sim = Simulator(block(), [*contacts, pin_], q=[0, 0, BLOCK_HALF[2], 0, 0, 0, 1], v=v, **options)
+    for _ in range(round(duration / sim.dt)):
+        middle = sim.state.v[5] + 0.5 * sim.dt * pinned_spin(sim.state.v[5], friction)[0]
+        acceleration, force = pinned_spin(middle, friction)
+        placed = pin.XYZQUATToSE3(sim.state.q).rotation @ pin.exp3(np.array([0, 0, 0.5 * sim.dt * middle]))
+        result = sim.step()
+        touching = result.contact_forces["corner3"]
+        assert touching.status is ContactStatus.STICKING and np.abs(touching.slip).max() < 1e-14
+        assert abs(result.a[5] - acceleration) < 5e-5
+        assert np.abs(touching.force - placed @ force).max() < 5e-5
+    motion = solve_ivp(lambda _, w: pinned_spin(w[0], friction)[:1], (0.0, duration), [spin], rtol=1e-10, atol=1e-12)
+    assert abs(sim.state.v[5] - motion.y[0, -1]) < 1e-6
