@@ -37,7 +37,7 @@ Sizes = tuple[float, float, float, float, NormalOwner]
 """Of a contact the radii of both features, those of their rims [m], and the owner of the normal."""
 
 PairKey = tuple[str, bytes, tuple[Sizes, ...]]
-"""How a pair of bodies touches: its name, all placements and points to the bit, and the sizes of its contacts."""
+"""A pair of bodies in contact: its name, all placements and points to the bit, and the sizes of its contacts."""
 
 Found = tuple[BoundContact, float]
 """A contact and its gap [m]: ``n . (p - p_other) - radius - other_radius``, negative where bodies penetrate."""
