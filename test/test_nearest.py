@@ -48,7 +48,7 @@ def random_body(rng: np.random.Generator) -> Body:
 def placed(body: Body, position: np.ndarray) -> PlacedShape:
     """Return a body where it is to be."""
     shape = Shape.of("body", "body", 1, pin.SE3.Identity(), body.solid)
-    return PlacedShape(shape, np.vstack([body.rotation.T, position]), np.zeros((2, 3)))
+    return PlacedShape(shape, np.vstack([body.rotation.T, position]).copy(), np.zeros((2, 3)))
 
 
 @property_test(examples=60)

@@ -1478,7 +1478,7 @@ def test_a_corner_on_the_axis_of_a_pin_sticks_though_rows_depend_on_each_other(o
         result = sim.step()
         touching = result.contact_forces["corner3"]
         assert touching.status is ContactStatus.STICKING and np.abs(touching.slip).max() < 1e-14
-        assert abs(result.a[5] - acceleration) < 5e-5
-        assert np.abs(touching.force - placed @ force).max() < 5e-5
+        assert abs(result.a[5] - acceleration) < 0.1 * sim.dt
+        assert np.abs(touching.force - placed @ force).max() < 0.1 * sim.dt
     motion = solve_ivp(lambda _, w: pinned_spin(w[0], friction)[:1], (0.0, duration), [spin], rtol=1e-10, atol=1e-12)
     assert abs(sim.state.v[5] - motion.y[0, -1]) < 1e-6
