@@ -26,7 +26,7 @@ def held_rows(held, normals, status):
 
 
 @kernel
-def takes_out(back, bilateral, phi, J, gaps, normals, tolerance):
+def takes_out(back, bilateral, phi, J, gaps, normals, held, tolerance):
     """Return whether a motion takes the drift out of bilateral rows and of gaps, to first order.
 
     Args:
@@ -34,15 +34,16 @@ def takes_out(back, bilateral, phi, J, gaps, normals, tolerance):
         bilateral: (m, nv) rows.
         phi: (m,) their drift [m, rad].
         J: (n, nv) rows of contacts and limits.
-        gaps: (n,) their drift [m, rad]: gaps in rows that open.
-        normals: (h,) which of them are to close.
+        gaps: (k + l,) of the contacts and limits [m, rad].
+        normals: (k + l,) which rows open and close.
+        held: those whose gap is to vanish.
         tolerance: drift that may stay [m, rad].
     """
     for i in range(phi.shape[0]):
         if not abs(vecdot(bilateral[i], back) + phi[i]) <= tolerance:
             return False
-    for row in normals:
-        if not abs(vecdot(J[row], back) + gaps[row]) <= tolerance:
+    for c in held:
+        if not abs(vecdot(J[normals[c]], back) + gaps[c]) <= tolerance:
             return False
     return True
 
@@ -60,19 +61,18 @@ def without_clashes(M, parents, bilateral, J, rows, normals):
         bilateral: (m, nv) rows, whose drift is taken out.
         J: (n, nv) rows of contacts and limits.
         rows: (k,) some of these, ascending.
-        normals: those that open; the drift of these is taken out too.
+        normals: which of these open and close; the drift of those among `rows` is taken out too.
     """
     is_firm = np.zeros(J.shape[0], dtype=np.bool_)
     is_firm[normals] = True
     firm, others = rows[is_firm[rows]], rows[~is_firm[rows]]
     every = whiten(factor_inertia(M, parents), parents, np.concatenate((bilateral, J[firm], J[others])))
     first, kept, basis, rank = every.shape[0] - others.shape[0], is_firm[rows], np.empty_like(M), 0
-    stays = np.ones(every.shape[0], dtype=np.bool_)
+    stays = np.empty(every.shape[0], dtype=np.bool_)
     for i in range(every.shape[0]):
         rest = every[i].copy()
-        for _ in range(2):  # twice is enough, whatever rounding does to what is nearly dependent
-            for j in range(rank):
-                rest -= vecdot(basis[j], rest) * basis[j]
+        for j in range(rank):
+            rest -= vecdot(basis[j], rest) * basis[j]
         left = np.sqrt(vecdot(rest, rest))
         stays[i] = rank < M.shape[0] and left > ROW_TOLERANCE * np.sqrt(vecdot(every[i], every[i]))
         if stays[i]:

@@ -180,14 +180,13 @@ def hold(model, target, held, status, pose, begin, end):
         The potential energy [J] that this brings in.
     """
     energy, drift = stored_energy(model, pose, end.q), largest_drift(end.phi, end.gaps, held)
-    normals, parents = borrowed(model.contacts).normals, borrowed(model.robot).parents
-    rows, firm, gaps = held_rows(held, normals, status), normals[held], np.zeros(end.s.shape[0])
+    normals = borrowed(model.contacts).normals
+    rows = held_rows(held, normals, status)
     for _ in range(STEPPING.projections):
         back, before = step_back(model, begin.J_bilateral, pose, end, rows), end.q.copy()
-        gaps[normals] = end.gaps
-        is_clear = rows.shape[0] == firm.shape[0]
-        if not (is_clear or takes_out(back, end.J_bilateral, end.phi, end.J, gaps, firm, STEPPING.clash * drift)):
-            rows = without_clashes(end.M, parents, end.J_bilateral, end.J, rows, firm)
+        others, allowed = rows.shape[0] - held.shape[0], STEPPING.clash * drift
+        if others and not takes_out(back, end.J_bilateral, end.phi, end.J, end.gaps, normals, held, allowed):
+            rows = without_clashes(end.M, model.robot.parents, end.J_bilateral, end.J, rows, normals)
             back = step_back(model, begin.J_bilateral, pose, end, rows)
         if held.shape[0] and np.abs(back).max() > STEPPING.lever * drift:
             break

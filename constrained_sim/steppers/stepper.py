@@ -225,15 +225,14 @@ class Stepper(SupportsSome, ABC):
         for _ in range(STEPPING.projections):
             if drift <= projection.position_tolerance:
                 break
-            J = end.J_contact
+            J, normals = end.J_contact, end.contact.normals
             gaps = np.zeros(len(J))
-            gaps[end.contact.normals] = end.contact.gaps
+            gaps[normals] = end.contact.gaps
             system = RobotSystem(self._here, end.J_bilateral, end.bound.bilateral.members)
             dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
-            firm, allowed = end.contact.normals[held], STEPPING.clash * drift
-            is_clear = len(rows) == len(firm)
-            if not (is_clear or takes_out(dq, end.J_bilateral, end.phi, J, gaps, firm, allowed)):
-                rows = without_clashes(end.M, system.parents, end.J_bilateral, J, rows, firm)
+            others, allowed = len(rows) - len(held), STEPPING.clash * drift
+            if others and not takes_out(dq, end.J_bilateral, end.phi, J, end.contact.gaps, normals, held, allowed):
+                rows = without_clashes(end.M, system.parents, end.J_bilateral, J, rows, normals)
                 dq = projection.tangent_step(solver, system, end.phi, J[rows], gaps[rows])
             if held.size and np.abs(dq).max() > STEPPING.lever * drift:
                 break
