@@ -92,7 +92,7 @@ class RecordingPanel:
         marks = tuple((event.t, "") for event in source.events[:MOST_EVENTS])
         step = max((source.end - source.begin) / 1000.0, 1e-6)
         self._slider = gui.add_slider("t [s]", source.begin, source.end, step, source.begin, marks=marks or None)
-        self._slider.on_update(self._scrub)
+        self._shown = source.begin
         self._speed = gui.add_slider("speed", 0.05, 4.0, 0.05, 1.0)
         self._repeat = gui.add_checkbox("repeat", True)
         jump = gui.add_button("Next impact", disabled=not source.events)
@@ -100,10 +100,12 @@ class RecordingPanel:
         self._last_event = gui.add_markdown(f"{len(source.events)} events")
 
     def update(self) -> None:
-        """Let time go on by what has passed on the wall clock."""
+        """Go where a user has moved the slider, and let time go on by what has passed on the wall clock."""
         now, before = time.monotonic(), self._wall
         self._wall = now
         with self._lock:
+            if self._slider.value != self._shown:
+                self._source.time = self._shown = float(self._slider.value)
             if self.plays:
                 self._advance((now - before) * float(self._speed.value))
 
@@ -115,13 +117,7 @@ class RecordingPanel:
 
     def _move(self, t: float) -> None:
         self._source.time = t
-        self._slider.value = min(max(t, self._source.begin), self._source.end)
-
-    def _scrub(self, event: Any) -> None:
-        """Go where a user has moved the slider; not where this program has."""
-        if event.client is not None:
-            with self._lock:
-                self._source.time = float(self._slider.value)
+        self._slider.value = self._shown = min(max(t, self._source.begin), self._source.end)
 
     def _toggle(self) -> None:
         self.plays = not self.plays
