@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from constrained_sim.collision import manifold
-from constrained_sim.collision.narrow_phase import SearchRange, find_contact_points
+from constrained_sim.collision.narrow_phase import ContactPoint, SearchRange, find_contact_points
 from constrained_sim.collision.nearest import contact_request
 from constrained_sim.collision.passing import is_passed
 from constrained_sim.collision.placed_shape import PlacedShape
@@ -33,11 +32,8 @@ from constrained_sim.validation import Array, flag, items, names, number, path
 FORESIGHT = 2.5
 """How many times the horizon motion is foreseen: two bodies may approach each other, and speeds grow."""
 
-Sizes = tuple[float, float, float, float, NormalOwner]
-"""Of a contact the radii of both features, those of their rims [m], and the owner of the normal."""
-
-PairKey = tuple[str, bytes, tuple[Sizes, ...]]
-"""A pair of bodies in contact: its name, all placements and points to the bit, and the sizes of its contacts."""
+PairKey = tuple[int, int, float, float, bytes]
+"""A pair of shapes; the margin [m] and the horizon [s]; placements and velocities to the bit: what contacts hang on."""
 
 Found = tuple[BoundContact, float]
 """A contact and its gap [m]: ``n . (p - p_other) - radius - other_radius``, negative where bodies penetrate."""
@@ -166,7 +162,7 @@ class CollisionDetector:
         self._request, self._gravity = contact_request(), float(np.linalg.norm(robot.gravity))
         self._properties: dict[float, ContactProperties] = {}
         self._on_planes: dict[tuple[str, bytes], BoundContact] = {}
-        self._of_pairs: dict[PairKey, list[BoundContact]] = {}
+        self._of_pairs: dict[PairKey, list[Found]] = {}
 
     def __reduce__(self) -> tuple[type[CollisionDetector], tuple[Collisions, Robot], dict[str, Any]]:
         """Return how it is unpickled: coal's geometry is loaded anew."""
@@ -243,10 +239,11 @@ class CollisionDetector:
         Or up to what the fastest body might do in a while: nothing that is hit within the `horizon` [s] may be missed.
         Among many points of one body near a plane, those count as the nearest that will be after `horizon` [s], at the
         velocity of the last :meth:`Dynamics.update`: else a body that falls flat would sink the points that were passed
-        over. What touched in the same way in the last call is the same object again: bodies at rest cost less.
+        over. What has rested since the last call is the same object again, and costs nothing.
         """
         lookahead, request = FORESIGHT * horizon, self._request
-        request.security_margin = max(self.collisions.margin, lookahead * self._largest_speed(dynamics))
+        ways = lookahead * self._speed_bounds(dynamics)
+        request.security_margin = max(self.collisions.margin, ways.max(initial=0.0))
         within = SearchRange(request, horizon, lookahead, self._gravity)
         found = [pair for name in self._planes for pair in self._of_plane(name, dynamics, within)]
         self._on_planes = {_place(contact.name, contact.offset): contact for contact, _ in found}
@@ -256,14 +253,21 @@ class CollisionDetector:
                 self._pairs, self._joints, self._rotations, self._centres, self._halves, placements, within.margin
             )
             known, self._of_pairs = self._of_pairs, {}
-            for i, j in self._pairs[near]:
-                found += self._of_solids(self._shapes[i], self._shapes[j], dynamics, within, known)
+            moves = (ways > manifold.SAME).tolist()  # else it rests: what was found last is found again
+            for i, j in self._pairs[near].tolist():
+                one = PlacedShape.of(self._shapes[i], dynamics, moves[i])
+                two = PlacedShape.of(self._shapes[j], dynamics, moves[j])
+                states = (part.tobytes() for part in (*one.motion, *two.motion))
+                key = i, j, within.margin, horizon, b"".join(states)
+                hits = known.get(key)
+                self._of_pairs[key] = pair = self._of_solids(one, two, within) if hits is None else hits
+                found += pair
         return [contact for contact, _ in found], np.array([gap for _, gap in found])
 
-    def _largest_speed(self, dynamics: Dynamics) -> float:
-        """Return a bound of the speeds [m/s] of all points of the robot's shapes."""
+    def _speed_bounds(self, dynamics: Dynamics) -> Array:
+        """Return (s,) bounds of the speeds of all points of each shape [m/s]."""
         speeds = np.linalg.norm(dynamics.velocities[self._joints], axis=2)
-        return float((speeds[:, 0] + speeds[:, 1] * self._arms).max(initial=0.0))
+        return np.asarray(speeds[:, 0] + speeds[:, 1] * self._arms)
 
     def _of_plane(self, name: str, dynamics: Dynamics, within: SearchRange) -> Iterator[Found]:
         """Yield the contacts of all shapes of the robot with a plane."""
@@ -297,60 +301,30 @@ class CollisionDetector:
         cylinder, cap = divmod(int(circle), 2)
         return Feature(rims.middles[cylinder, cap], line=rims.axes[cylinder], rim=float(rims.radii[cylinder]))
 
-    def _of_solids(
-        self,
-        first: Shape,
-        second: Shape,
-        dynamics: Dynamics,
-        within: SearchRange,
-        known: Mapping[PairKey, list[BoundContact]],
-    ) -> list[Found]:
-        """Return the contacts of two solids, but those of features that pass each other while they are foreseen.
-
-        Those that are `known` from the last call are the same objects.
-        """
-        one, two = PlacedShape.of(first, dynamics), PlacedShape.of(second, dynamics)
+    def _of_solids(self, one: PlacedShape, two: PlacedShape, within: SearchRange) -> list[Found]:
+        """Return the contacts of two solids, but those of features that pass each other while they are foreseen."""
         hits = [hit for hit in find_contact_points(one, two, within) if not is_passed(hit, one, two, within.lookahead)]
-        if not hits:
-            return []
-        geometry = [(hit.one.point, hit.two.point, hit.one.line, hit.two.line, hit.normal) for hit in hits]
-        sizes = tuple((hit.one.radius, hit.two.radius, hit.one.rim, hit.two.rim, hit.normal_owner) for hit in hits)
-        placed = b"".join(part.tobytes() for part in (one.placement, two.placement, *itertools.chain(*geometry)))
-        key = f"{first.name}/{second.name}", placed, sizes
-        contacts = known.get(key)
-        if contacts is None:
-            contacts = self._bind(key[0], (one, two), np.array(geometry), sizes)
-        self._of_pairs[key] = contacts
-        return list(zip(contacts, [hit.gap for hit in hits], strict=True))
+        return list(zip(self._bind(one, two, hits), [hit.gap for hit in hits], strict=True)) if hits else []
 
-    def _bind(
-        self, pair: str, bodies: tuple[PlacedShape, PlacedShape], geometry: Array, sizes: Sequence[Sizes]
-    ) -> list[BoundContact]:
-        """Return the contacts of a `pair` of bodies.
-
-        Args:
-            pair: how it is called.
-            bodies: the bodies.
-            geometry: (n, 5, 3) of the contacts: points of the features, their lines, and the normals, world frame.
-            sizes: of the contacts.
-        """
-        one, two = bodies
-        properties = self._properties_of(one.shape, two.shape)
-        points, others = one.in_joint(geometry[:, 0]), two.in_joint(geometry[:, 1])
-        directions = geometry[:, 2:4].copy()
-        normals = {normal.tobytes(): normal for normal in geometry[:, 4]}
-        axes = {key: tangent_axes(normal) for key, normal in normals.items()}
-        for direction, normal, (*_, owner) in zip(directions, geometry[:, 4], sizes, strict=True):
-            if owner != NormalOwner.BOTH:
-                direction[owner] = normal
+    def _bind(self, one: PlacedShape, two: PlacedShape, hits: Sequence[ContactPoint]) -> list[BoundContact]:
+        """Return the contacts of two bodies at their contact points, one at least."""
+        pair, properties = f"{one.shape.name}/{two.shape.name}", self._properties_of(one.shape, two.shape)
+        points = one.in_joint(np.array([hit.one.point for hit in hits]))
+        others = two.in_joint(np.array([hit.two.point for hit in hits]))
+        directions = np.array([(hit.one.line, hit.two.line) for hit in hits])
+        for direction, hit in zip(directions, hits, strict=True):
+            if hit.normal_owner != NormalOwner.BOTH:
+                direction[hit.normal_owner] = hit.normal
         directions[:, 0], directions[:, 1] = directions[:, 0] @ one.rotation.T, directions[:, 1] @ two.rotation.T
+        normals = {hit.normal.tobytes(): hit.normal for hit in hits}
+        axes = {key: tangent_axes(normal) for key, normal in normals.items()}
         return [
             BoundContact(
-                f"{pair}#{i}", one.shape.link, properties, one.shape.joint, points[i], radius, two.shape.joint,
-                others[i], axes[geometry[i, 4].tobytes()], owner, other_radius, directions[i],
-                (rim, other_rim), two.shape.link or WORLD,
+                f"{pair}#{i}", one.shape.link, properties, one.shape.joint, points[i], hit.one.radius, two.shape.joint,
+                others[i], axes[hit.normal.tobytes()], hit.normal_owner, hit.two.radius, directions[i],
+                (hit.one.rim, hit.two.rim), two.shape.link or WORLD,
             )
-            for i, (radius, other_radius, rim, other_rim, owner) in enumerate(sizes)
+            for i, hit in enumerate(hits)
         ]  # fmt: skip
 
     def _properties_of(self, *shapes: Shape) -> ContactProperties:

@@ -27,9 +27,10 @@ class PlacedShape(NamedTuple):
     velocity: Array
 
     @classmethod
-    def of(cls, shape: Shape, dynamics: Dynamics) -> PlacedShape:
-        """Return `shape` where it is in the state of `dynamics`, its velocity included."""
-        return cls(shape, dynamics.placements[shape.joint], dynamics.velocities[shape.joint])
+    def of(cls, shape: Shape, dynamics: Dynamics, moves: bool) -> PlacedShape:
+        """Return `shape` where it is in the state of `dynamics`; unless it `moves`, its velocity is zero."""
+        velocity = dynamics.velocities[shape.joint] if moves else np.zeros((2, 3))
+        return cls(shape, dynamics.placements[shape.joint], velocity)
 
     @property
     def rotation(self) -> Array:
