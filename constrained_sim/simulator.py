@@ -82,7 +82,7 @@ WHOLE = 1e-9
 LIGHT = 1e-8
 """Share of a joint's inertia below which the user is warned; robots in use have 1e-5 and more in every posture."""
 
-NO_MOTION = ContactNotSolved, NonFiniteMotion, ArithmeticError, ValueError
+NO_MOTION = ContactNotSolved, NonFiniteMotion, ArithmeticError, np.linalg.LinAlgError
 """Errors of a step for which there is no finite motion: our own, and those of libraries for what has overflown."""
 
 
