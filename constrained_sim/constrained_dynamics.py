@@ -191,18 +191,17 @@ def _solve_contacts(
     may_stick = bool(contacts.compliance is not None or len(b))
     inertia = TreeInertia(system.M, system.parents)
     budget = QuickBudget(method.tolerance, method.newton_first, may_stick)
-    x, delassus, free, enough, found = quick_contacts(
-        inertia, f, (system.J, b), (J, contacts.offset), compliance, laws, start, budget
-    )
-    if found.solved:
-        solution = method.solution(found)
+    motion = quick_contacts(inertia, f, (system.J, b), (J, contacts.offset), compliance, laws, start, budget)
+    quick = motion.solution
+    if quick.solved:
+        solution = method.solution(quick)
     else:
-        problem = ContactProblem(delassus, free, *laws)
-        solution = solve_fallback(problem, replace(method, tolerance=enough), found, start)
+        problem = ContactProblem(motion.delassus, motion.free, *laws)
+        solution = solve_fallback(problem, replace(method, tolerance=motion.tolerance), quick, start)
     total = f + solution.impulse @ J
-    if found.solved and not len(b):
-        dynamics = dynamics_residual(system.M, x, total, np.zeros_like(f))
-        return ConstrainedSolution(x, no_values(), solution.impulse, solution, dynamics, 0.0)
+    if quick.solved and not len(b):
+        dynamics = dynamics_residual(system.M, motion.x, total, np.zeros_like(f))
+        return ConstrainedSolution(motion.x, no_values(), solution.impulse, solution, dynamics, 0.0)
     return _without_contacts(solver, system, total, b)._replace(impulse=solution.impulse, contact=solution)
 
 

@@ -54,7 +54,7 @@ class ConstrainedAcceleration:
 
     @property
     def rank(self) -> int:
-        """Number of independent rows among all that were given."""
+        """Number of independent rows among all that were given, but those of rolling and torsional friction."""
         return self._row_space.rank
 
     @property

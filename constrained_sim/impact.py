@@ -81,7 +81,7 @@ class Impact:
 
     @property
     def rank(self) -> int:
-        """Number of independent rows among those that took part."""
+        """Number of independent rows among those that took part, but those of rolling and torsional friction."""
         return self._row_space.rank
 
     @property

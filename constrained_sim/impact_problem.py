@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
+from constrained_sim.bracketed_root import bracketed_root
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.contact_solvers.rolling_rows import COEFFICIENT, COLUMNS, CONTACT, RADIUS, SIZE
@@ -107,9 +107,7 @@ class ImpactProblem:
         def excess(factor: float) -> float:
             return self._excess(self._solve(solver, method, factor)) - 0.5 * self._rounding
 
-        factor = (
-            float(scipy.optimize.brentq(excess, 0.0, 1.0, xtol=RESTITUTION.factor_error)) if excess(0.0) < 0.0 else 0.0
-        )
+        factor = bracketed_root(excess, 0.0, 1.0, RESTITUTION.factor_error) if excess(0.0) < 0.0 else 0.0
         if factor < RESTITUTION.negligible:
             return self._solve(solver, method, 0.0), 0.0
         motion = self._solve(solver, method, factor)

@@ -17,7 +17,7 @@ from constrained_sim.collision import manifold
 from constrained_sim.collision.detector import CollisionDetector
 from constrained_sim.collision.robot_shapes import robot_shapes, scene_shape
 from constrained_sim.collision.shapes import Shape
-from constrained_sim.constraints.point_contact import BoundContact
+from constrained_sim.contact.bound_contact import BoundContact
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
 from constrained_sim.exceptions import InvalidValue, ModelError, UnknownName
 

@@ -201,14 +201,14 @@ def test_held_rows(factorization, repeated):
         J = rng.normal(size=(6, robot.nv))
         J = np.vstack([J, np.zeros((1, robot.nv)), rng.normal(size=(repeated, 6)) @ J])
         f, b = rng.normal(size=robot.nv), J @ rng.normal(size=robot.nv)
-        x, y, before, G, is_regular = hold_rows(factorization, M, robot.tree.rows, J, f, b)
+        held = hold_rows(factorization, M, robot.tree.rows, J, f, b)
         expected_x, expected_y = pseudo_kkt(M, J, f, b)
         rounding = 1e-15 * condition_of_rows(M, J) * np.linalg.cond(M)
-        assert relative(x, expected_x) < rounding
-        assert relative(y, expected_y) < rounding
-        assert relative(before, J @ np.linalg.solve(M, f)) < 1e-14 * np.linalg.cond(M)
-        assert relative(G, J @ np.linalg.solve(M, J.T)) < 1e-14 * np.linalg.cond(M)
-        assert is_regular == (not repeated)
+        assert relative(held.x, expected_x) < rounding
+        assert relative(held.y, expected_y) < rounding
+        assert relative(held.free, J @ np.linalg.solve(M, f)) < 1e-14 * np.linalg.cond(M)
+        assert relative(held.delassus, J @ np.linalg.solve(M, J.T)) < 1e-14 * np.linalg.cond(M)
+        assert held.is_independent == (not repeated)
 
 
 def test_smallest_motion_with_shared_rows():

@@ -20,8 +20,7 @@ from constrained_sim import (
     constrained_acceleration,
     inverse_dynamics,
 )
-from constrained_sim.contact import ContactProblem, solve_contacts
-from constrained_sim.contact_solvers import METHODS
+from constrained_sim.contact_solvers import METHODS, ContactProblem, solve_contacts
 from constrained_sim.exceptions import NotFollowed
 
 HEAVY, LIGHT = 1e4, 5e-8

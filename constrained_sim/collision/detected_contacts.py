@@ -10,7 +10,7 @@ import numpy as np
 
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.constraints import ConstraintStack
-from constrained_sim.constraints.point_contact import BoundContact
+from constrained_sim.contact.bound_contact import BoundContact
 from constrained_sim.contact.contact_set import TOUCHING, ContactSet
 from constrained_sim.dynamics.dynamics import dynamics_at, kinematics_at
 from constrained_sim.robot import Robot

@@ -20,7 +20,8 @@ from constrained_sim.collision.robot_shapes import robot_shapes, scene_shape
 from constrained_sim.collision.scene import SceneBody, checked_scene
 from constrained_sim.collision.shape_features import NO_LINE, Feature
 from constrained_sim.collision.shapes import Shape
-from constrained_sim.constraints.point_contact import BoundContact, ContactProperties, PointContact
+from constrained_sim.constraints.point_contact import PointContact
+from constrained_sim.contact.bound_contact import BoundContact, ContactProperties
 from constrained_sim.contact.features import UNDIRECTED, NormalOwner
 from constrained_sim.contact.laws import Law, Rigid, SoftLaw
 from constrained_sim.contact.surfaces import Plane, tangent_axes

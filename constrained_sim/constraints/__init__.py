@@ -10,7 +10,7 @@ from constrained_sim.constraints.joint_coupling import JointCoupling
 from constrained_sim.constraints.joint_limit import JointLimit
 from constrained_sim.constraints.joint_velocity import JointVelocity
 from constrained_sim.constraints.point_anchor import PointAnchor
-from constrained_sim.constraints.point_contact import BoundContact, PointContact, point_contacts
+from constrained_sim.constraints.point_contact import PointContact, point_contacts
 from constrained_sim.constraints.point_distance import PointDistance
 
 KINDS = (
@@ -30,7 +30,6 @@ __all__ = [
     "CONSTRAINTS",
     "Bilateral",
     "BoundConstraint",
-    "BoundContact",
     "Constraint",
     "ConstraintStack",
     "CustomConstraint",

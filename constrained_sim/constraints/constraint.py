@@ -74,7 +74,7 @@ class Constraint(ABC):
 
         Returns:
             Its rows, a :class:`BoundConstraint`; of a contact a
-            :class:`~constrained_sim.constraints.point_contact.BoundContact`.
+            :class:`~constrained_sim.contact.bound_contact.BoundContact`.
 
         Raises:
             UnknownName: a link or joint that the robot does not have, or a joint with several degrees of freedom.

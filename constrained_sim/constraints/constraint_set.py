@@ -17,7 +17,7 @@ from constrained_sim.constraints.constraint import (
 )
 from constrained_sim.constraints.constraint_stack import ConstraintStack
 from constrained_sim.constraints.joint_limit import JointLimitStack, stack_limits
-from constrained_sim.constraints.point_contact import BoundContact
+from constrained_sim.contact.bound_contact import BoundContact
 from constrained_sim.contact.contact_set import ContactSet
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import DuplicateName

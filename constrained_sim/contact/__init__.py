@@ -1,4 +1,4 @@
-"""Unilateral contact: laws, surfaces, the complementarity problem and its solution."""
+"""Unilateral contact: laws, surfaces, gaps and rows."""
 
 from constrained_sim.contact.laws import (
     LAWS,
@@ -12,26 +12,16 @@ from constrained_sim.contact.laws import (
     make_law,
 )
 from constrained_sim.contact.surfaces import Plane
-from constrained_sim.contact_solvers.complementarity import LinearComplementarity
-from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution
-from constrained_sim.contact_solvers.solve import METHODS, ContactMethod, compile_methods, solve_contacts
 
 __all__ = [
     "LAWS",
-    "METHODS",
     "Compliant",
-    "ContactMethod",
-    "ContactProblem",
-    "ContactSolution",
     "Frictionless",
     "HuntCrossley",
     "Law",
-    "LinearComplementarity",
     "Plane",
     "Rigid",
     "SoftLaw",
     "Sticking",
-    "compile_methods",
     "make_law",
-    "solve_contacts",
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from constrained_sim.constraints.constraint_stack import ConstraintStack
-from constrained_sim.constraints.point_contact import BoundContact
+from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact.bias_acceleration import contact_gamma
+from constrained_sim.contact.bound_contact import BoundContact
 from constrained_sim.contact.features import ContactFeatures, ContactGeometry, contact_rows
 from constrained_sim.contact.laws import SoftLaw
 from constrained_sim.contact.rolling import RollingFriction
@@ -18,6 +19,9 @@ from constrained_sim.contact.soft_contacts import SoftContacts
 from constrained_sim.contact_solvers.scaled_problem import ContactLaws, box_bounds
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.validation import Array, read_only
+
+if TYPE_CHECKING:
+    from constrained_sim.constraints.constraint_stack import ConstraintStack
 
 NO_JOINT_FRICTION = read_only(np.zeros(0))
 
@@ -172,8 +176,23 @@ class ContactSet:
 
     def rows_of(self, indices: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         """Return the rows of contacts and one-sided rows given by `indices` (c,), ascending: three of each contact."""
-        if not len(indices):
-            return np.empty(0, dtype=np.intp)
-        contacts = indices[indices < len(self.members)]
-        of_contacts = (3 * contacts[:, None] + np.arange(3)).ravel()
-        return np.concatenate([of_contacts, self.normals[indices[len(contacts) :]]])
+        rows: npt.NDArray[np.intp] = rows_of(np.ascontiguousarray(indices), self.normals, len(self.members))
+        return rows
+
+
+@kernel
+def rows_of(chosen, normals, contacts):
+    """Return the rows (n,) of contacts and one-sided rows, `chosen` (c,) among them: three of each contact.
+
+    Args:
+        chosen: ascending.
+        normals: (k + l,) which rows open and close.
+        contacts: their number k.
+    """
+    rows = np.empty(3 * chosen.shape[0], dtype=np.int64)
+    count = 0
+    for c in chosen:
+        for row in range(normals[c] - 2 if c < contacts else normals[c], normals[c] + 1):
+            rows[count] = row
+            count += 1
+    return rows[:count]

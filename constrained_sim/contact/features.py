@@ -123,7 +123,7 @@ def contact_rows(features, pose, v, places, rows):
     for i in range(bodies.shape[0]):
         axes[i] = first_axes[i]
         if normal_owner[i] != BOTH and bodies[i, normal_owner[i]]:
-            turn_axes(axes[i], directions[i, normal_owner[i]] @ placements[bodies[i, normal_owner[i]], :3])
+            align_axes(axes[i], directions[i, normal_owner[i]] @ placements[bodies[i, normal_owner[i]], :3])
         if normal_owner[i] == BOTH or rim_radii[i].any():
             one = directions[i, 0] @ placements[bodies[i, 0], :3]
             two = directions[i, 1] @ placements[bodies[i, 1], :3]
@@ -162,7 +162,7 @@ def unit(vector):
 
 
 @kernel(inline=True)
-def turn_axes(axes, normal):
+def align_axes(axes, normal):
     """Turn `axes` (3, 3), rows t1, t2, n, to another unit `normal` (3,), in place: t1 is projected."""
     axes[0] = unit(axes[0] - np.dot(axes[0], normal) * normal)
     axes[1] = cross(normal, axes[0])
@@ -189,9 +189,9 @@ def face_each_other(first, second, one, two, rim_radii, normal_owner, axes):
     elif rim_radii.any():
         first[:] = nearest_on_rim(first, one, rim_radii[0], second - first)
         second[:] = nearest_on_rim(second, two, rim_radii[1], first - second)
-        turn_axes(axes, unit(first - second))
+        align_axes(axes, unit(first - second))
     else:
-        turn_axes(axes, normal_between(first, second, one, two, axes[2]))
+        align_axes(axes, normal_between(first, second, one, two, axes[2]))
 
 
 @kernel(inline=True)

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.constraints.point_contact import BoundContact
 from constrained_sim.contact.bias_acceleration import turning_gamma
+from constrained_sim.contact.bound_contact import BoundContact
 from constrained_sim.contact.features import ContactFeatures, ContactGeometry
 from constrained_sim.contact.speeds import REST_SPEED
-from constrained_sim.contact_solvers.rolling_rows import CONTACT, DIRECTION, SIZE, count_rows, no_rolling
+from constrained_sim.contact_solvers.rolling_rows import CONTACT, DIRECTION, SIZE, no_rolling
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.validation import Array
@@ -96,7 +96,7 @@ class RollingFriction:
         contacts = np.repeat(moments[:, CONTACT], moments[:, SIZE].astype(np.int64)).astype(np.int64)
         joints, others = np.ascontiguousarray(features.bodies[contacts].T)
         self.table = TurningRows(joints, others, contacts, np.array(which, dtype=np.int64), moments)
-        self.dim = count_rows(moments)
+        self.dim = len(which)
         self._count, self._features = len(members), features
 
     def rows(self, dynamics: Dynamics, axes: Array) -> Array:

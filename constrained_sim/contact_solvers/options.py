@@ -68,8 +68,6 @@ class ContactOptions(NamedTuple):
         norm_settled: relative error from which on a step has to halve it.
         at_bound: distance from a bound, relative to the largest force, up to which a force is there.
         turns: how often the rays of what slides are turned at most; each turn halves the error, or is the last.
-        cuts: planes for each cone, at most, in the linear program for forces well inside their cones.
-        missing_margin: part of the largest margin that may be missing then.
     """
 
     accuracy: float = 1e-13
@@ -113,8 +111,6 @@ class ContactOptions(NamedTuple):
     norm_settled: float = 1e-6
     at_bound: float = 1e-9
     turns: int = 20
-    cuts: int = 50
-    missing_margin: float = 0.1
 
 
 OPTIONS = ContactOptions()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -61,12 +62,12 @@ class ContactProblem:
         impulse = without_open(laws, status, impulse)
         return ContactSolution(impulse, status, method, 0, self.residual(impulse))
 
-    @property
+    @cached_property
     def laws(self) -> ContactLaws:
         """What the rows obey."""
         return ContactLaws(self.friction, self.slip, self.lower, self.upper, self.rolling)
 
-    @property
+    @cached_property
     def scaled(self) -> ScaledProblem:
         """The problem as kernels take it."""
         scaled: ScaledProblem = scaled_problem(self.G, self.b, self.laws)

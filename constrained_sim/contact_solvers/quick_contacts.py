@@ -16,6 +16,7 @@ from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, 
 from constrained_sim.linalg.products import gram, matvec, vecdot, vecmat
 from constrained_sim.linalg.rank import MOTION_ROUNDING
 from constrained_sim.solvers.held_rows import hold_first
+from constrained_sim.validation import Array
 
 
 class QuickBudget(NamedTuple):
@@ -30,6 +31,24 @@ class QuickBudget(NamedTuple):
     tolerance: float
     newton_first: bool
     may_stick: bool
+
+
+class ContactMotion(NamedTuple):
+    """The motion under contact impulses, and the problem that gave them.
+
+    Attributes:
+        x: (nv,) acceleration or velocity.
+        delassus: (n, n) of the contact rows, bilateral ones held.
+        free: (n,) what their quantities are without impulses.
+        tolerance: error of impulses that is good enough [N s]: the budget's, or rounding of the motion.
+        solution: of the contact problem.
+    """
+
+    x: Array
+    delassus: Array
+    free: Array
+    tolerance: float
+    solution: QuickSolution
 
 
 @kernel
@@ -49,8 +68,7 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
         budget: a :class:`QuickBudget`.
 
     Returns:
-        (x, G, b of the contacts, error of impulses that is good enough: the budget's, or rounding of the motion; the
-        :class:`~constrained_sim.contact_solvers.quick_solution.QuickSolution`).
+        The :class:`ContactMotion`.
     """
     (M, parents), (held, b), (J, offset) = inertia, bilateral, rows
     L = factor_inertia(M, parents)
@@ -78,4 +96,4 @@ def quick_contacts(inertia, f, bilateral, rows, compliance, laws, start, budget)
     if magnitude < least:  # where a whole robot falls freely, its joints need no impulse but rounding
         found = QuickSolution(impulse, status, method, iterations, residual * magnitude / least, least, solved)
     free += vecmat(impulse, whitened)
-    return unwhiten_one(L, parents, free), G, bias, enough, found
+    return ContactMotion(unwhiten_one(L, parents, free), G, bias, enough, found)

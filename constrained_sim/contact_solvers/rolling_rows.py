@@ -37,9 +37,13 @@ def no_rolling() -> Array:
     return np.zeros((0, COLUMNS))
 
 
-def count_rows(rolling: Array) -> int:
-    """Return the number of rows of `rolling` (d, 6)."""
-    return int(rolling[:, SIZE].sum()) if len(rolling) else 0
+@kernel(inline=True)
+def first_rolling_row(rolling, rows):
+    """Return the first of those of so many `rows` that `rolling` (d, 6) has: they are the last."""
+    first = rows
+    for moment in rolling:
+        first -= int(moment[SIZE])
+    return first
 
 
 @kernel
@@ -48,7 +52,7 @@ def lengths_of(rolling, count):
 
     An impulse in a row of a moment is then a force at this distance, and its bound the normal impulse.
     """
-    lengths, forces, first = np.ones(count), rolling.copy(), count - int(rolling[:, SIZE].sum())
+    lengths, forces, first = np.ones(count), rolling.copy(), first_rolling_row(rolling, count)
     for moment in forces:
         size = int(moment[SIZE])
         if moment[COEFFICIENT] > 0.0:
@@ -68,7 +72,7 @@ def moment_limit(moment, push):
 @kernel
 def map_rolling(rolling, u, p, r, F):
     """Set the entries of F (n,), which the rows of the moments end, in place; arguments as in the natural map."""
-    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    i = first_rolling_row(rolling, r.shape[0])
     for moment in rolling:
         n, both = 3 * int(moment[CONTACT]) + 2, moment[SIZE] > 1.0
         z0, z1 = r[i] - p[i] * u[i], r[i + 1] - p[i] * u[i + 1] if both else 0.0
@@ -86,7 +90,7 @@ def differentiate_rolling(rolling, u, p, r, B, C):
     The third column of a block multiplies the normal row of the moment's contact; the third row repeats what the block
     of that contact has there, so that the inverse of such blocks is the inverse of the whole.
     """
-    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    i = first_rolling_row(rolling, r.shape[0])
     for j in range(rolling.shape[0]):
         moment, block = rolling[j], B.shape[0] - rolling.shape[0] + j
         n, both = 3 * int(moment[CONTACT]) + 2, moment[SIZE] > 1.0
@@ -112,7 +116,7 @@ def differentiate_rolling(rolling, u, p, r, B, C):
 @kernel
 def rolling_times(rolling, blocks, x, product):
     """Set their rows, the last of `product` (n, k), to those of their `blocks` times x (n, k), in place."""
-    i = x.shape[0] - int(rolling[:, SIZE].sum())
+    i = first_rolling_row(rolling, x.shape[0])
     for j in range(rolling.shape[0]):
         block = blocks[blocks.shape[0] - rolling.shape[0] + j]
         n = 3 * int(rolling[j, CONTACT]) + 2
@@ -126,7 +130,7 @@ def rolling_times(rolling, blocks, x, product):
 @kernel
 def sweep_rolling(rolling, G, b, r):
     """Take one projected step along each moment's own rows, in place, in steps short enough for any block of G."""
-    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    i = first_rolling_row(rolling, r.shape[0])
     for moment in rolling:
         size = int(moment[SIZE])
         radius, stiffness = moment_limit(moment, r[3 * int(moment[CONTACT]) + 2]), 0.0

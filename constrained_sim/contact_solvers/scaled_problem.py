@@ -8,7 +8,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.contact_solvers.options import OPTIONS
-from constrained_sim.contact_solvers.rolling_rows import SIZE, moment_limit, no_rolling
+from constrained_sim.contact_solvers.rolling_rows import SIZE, first_rolling_row, moment_limit, no_rolling
 from constrained_sim.linalg.products import largest_entry
 from constrained_sim.linalg.rank import TINY
 from constrained_sim.validation import Array
@@ -99,9 +99,7 @@ def inverse_diagonal(diagonal, laws):
         least = OPTIONS.accuracy * max(tangential, normal)
         p[c] = p[c + 1] = 1.0 / (tangential if tangential > least else largest)
         p[c + 2] = 1.0 / (normal if normal > least else largest)
-    i = p.shape[0]
-    for moment in rolling:
-        i -= int(moment[SIZE])
+    i = first_rolling_row(rolling, p.shape[0])
     for moment in rolling:
         if moment[SIZE] > 1.0:
             p[i] = p[i + 1] = min(p[i], p[i + 1])

@@ -12,6 +12,7 @@ from constrained_sim.contact_solvers.rolling_rows import (
     DIRECTION,
     RADIUS,
     SIZE,
+    first_rolling_row,
     moment_limit,
 )
 
@@ -56,7 +57,7 @@ def classify(laws, p, u, r, tolerance):
         else:
             inside = lower[j] + tolerance < r[i] < upper[j] - tolerance
             status[contacts + j] = STICKING if inside else SLIDING
-    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    i = first_rolling_row(rolling, r.shape[0])
     for j in range(rolling.shape[0]):
         moment, contact, end = rolling[j], int(rolling[j, CONTACT]), i + int(rolling[j, SIZE])
         if moment[RADIUS] == 0.0 and status[contact] == OPEN:
@@ -82,7 +83,7 @@ def without_open(laws, status, r):
     for j in range(contacts, first):
         if status[j] == OPEN:
             r[j + 2 * contacts] = 0.0
-    i = r.shape[0] - int(rolling[:, SIZE].sum())
+    i = first_rolling_row(rolling, r.shape[0])
     for j in range(rolling.shape[0]):
         end = i + int(rolling[j, SIZE])
         if status[first + j] == OPEN:

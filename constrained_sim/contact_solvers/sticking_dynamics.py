@@ -50,12 +50,9 @@ def sticking_dynamics(factorization, inertia, f, every_row, basis, joint_frictio
     x, impulse, b, scale, is_unique = _without_held(factorization, M, f, J, basis, offset, joint_friction)
     if not is_unique:
         rows, target = reduce_rows(basis, J), -reduce_vector(basis, offset)
-        x, some, before, G, _ = hold_rows(factorization, M, parents, rows, f, target)
-        impulse, b, scale = (
-            expand_rows(basis, some),
-            expand_rows(basis, before) + offset,
-            expanded_diagonal(basis, G),
-        )
+        held = hold_rows(factorization, M, parents, rows, f, target)
+        x, impulse = held.x, expand_rows(basis, held.y)
+        b, scale = expand_rows(basis, held.free) + offset, expanded_diagonal(basis, held.delassus)
     u = matvec(J, x) + offset
     found = judge_sticking(laws, inverse_diagonal(scale, laws), b, u, impulse, tolerance)
     return x, found, dynamics_residual(M, x, f, vecmat(found.impulse, J))
@@ -84,13 +81,13 @@ def _without_held(factorization, M, f, J, basis, offset, joint_friction):
     given, columns = offset[:n] + matvec(J[:n], x), np.arange(rows.shape[0])
     inertia, force = entries(M, others, others), (f - matvec(M, x))[others]
     alone = leading_rows(basis, n, rows.shape[0])
-    moved, some, before, G, is_regular = hold_rows(
+    left = hold_rows(
         factorization, inertia, parents_of_others, entries(rows, columns, others), force, -reduce_vector(alone, given)
     )
-    if not is_regular:
+    if not left.is_independent:
         return x, impulse, b, scale, False
-    x[others], impulse[:n] = moved, expand_rows(alone, some)
-    b[:n], scale[:n] = expand_rows(alone, before) + given, expanded_diagonal(alone, G)
+    x[others], impulse[:n] = left.x, expand_rows(alone, left.y)
+    b[:n], scale[:n] = expand_rows(alone, left.free) + given, expanded_diagonal(alone, left.delassus)
     missing = matvec(M, x) - f - vecmat(impulse[:n], J[:n])
     for i in range(d):
         impulse[n + i], scale[n + i] = missing[held[i]], 1.0 / M[held[i], held[i]]

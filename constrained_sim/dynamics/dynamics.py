@@ -58,7 +58,8 @@ class Dynamics:
         return Dynamics, (self.robot,)
 
     @cached_property
-    def _articulated_data(self) -> pin.Data:
+    def _scratch_data(self) -> pin.Data:
+        """What is not to change the results of the last update is computed there."""
         return self.robot.model.createData()
 
     @cached_property
@@ -124,9 +125,7 @@ class Dynamics:
         """
         model = self._weightless_model
         model.armature = self.robot.model.armature + armature
-        return np.array([pin.aba(model, self._articulated_data, q, self._rest, row) for row in rows]).reshape(
-            rows.shape
-        )
+        return np.array([pin.aba(model, self._scratch_data, q, self._rest, row) for row in rows]).reshape(rows.shape)
 
     def damped_kkt(
         self, constraints: Sequence[pin.RigidConstraintModel], q: Array, mu: float, armature: Array | float = 0.0
@@ -139,7 +138,7 @@ class Dynamics:
             mu: damping of the Delassus matrix.
             armature: added to the diagonal of the inertia.
         """
-        model, data = self._weightless_model, self._articulated_data
+        model, data = self._weightless_model, self._scratch_data
         model.armature = self.robot.model.armature + armature
         pin.crba(model, data, q, pin.Convention.WORLD)
         models, datas = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
@@ -165,7 +164,7 @@ class Dynamics:
 
     def gravity_forces(self) -> Array:
         """Return the forces of gravity (nv,) among the bias forces, at the configuration of the last :meth:`update`."""
-        return np.array(pin.computeGeneralizedGravity(self.robot.model, self._articulated_data, self.q))
+        return np.array(pin.computeGeneralizedGravity(self.robot.model, self._scratch_data, self.q))
 
     def with_com_at(self, q: Array, joints: npt.NDArray[np.int64], coms: Array) -> Array:
         """Return `q` (nq,) with free-flyers on the world moved so that all that each carries balances at `coms`.
@@ -177,7 +176,7 @@ class Dynamics:
             joints: (r,) the free-flyers.
             coms: (r, 3) [m], world frame.
         """
-        model, data, moved = self.robot.model, self._articulated_data, q.copy()
+        model, data, moved = self.robot.model, self._scratch_data, q.copy()
         pin.centerOfMass(model, data, q)
         for joint, com in zip(joints.tolist(), coms, strict=True):
             shift = com - data.oMi[joint].act(data.com[joint])
@@ -194,8 +193,8 @@ class Dynamics:
         return kinematics.row_jacobian(joints, positions, axes, self.joint_axes, self.robot.support)
 
     def potential_energy(self, q: Array) -> float:
-        """Return the energy of gravity [J] at `q` (nq,); the placements are those at q afterwards."""
-        return float(pin.computePotentialEnergy(self.robot.model, self._data, q))
+        """Return the energy of gravity [J] at `q` (nq,); the results of the last update stay."""
+        return float(pin.computePotentialEnergy(self.robot.model, self._scratch_data, q))
 
     def placement(self, joint: int) -> pin.SE3:
         """Return the placement of a joint's frame in the world."""

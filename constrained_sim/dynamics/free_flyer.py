@@ -51,7 +51,7 @@ SQUARINGS = 4
 
 
 @kernel
-def turn_axes(h, v, rows):
+def velocity_in_turned_axes(h, v, rows):
     """Return a velocity (nv,) with those of free-flyers along the axes to which `h` [s] at this velocity turn theirs.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.dynamics.vectors import SMALL_ANGLE, cross, rotated, turned
+from constrained_sim.dynamics.vectors import cross, rotated, rotation_coefficients, turned
 from constrained_sim.linalg.rank import EPSILON
 
 MOST_NEWTON_STEPS = 50
@@ -64,10 +64,7 @@ def newton_matrix(I, p, h, w):
     for state estimation in robotics, 2018, eq. 145).
     """
     turn = -h * w[0], -h * w[1], -h * w[2]
-    angle = np.sqrt(_dot(turn, turn))
-    one, two = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
-    if angle > SMALL_ANGLE:
-        one, two = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
+    one, two = rotation_coefficients(np.sqrt(_dot(turn, turn)))
     factors = -h * p[0], -h * p[1], -h * p[2]
     return (
         _newton_column(I, factors, turn, one, two, (1.0, 0.0, 0.0)),

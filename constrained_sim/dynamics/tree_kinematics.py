@@ -6,7 +6,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.tree import BALL, SLIDES, TURNS, TURNS_FREELY
-from constrained_sim.dynamics.vectors import SMALL_ANGLE, cross, in_axes, in_world, rotated, turned
+from constrained_sim.dynamics.vectors import cross, in_axes, in_world, rotated, rotation_coefficients, turned
 
 
 @kernel
@@ -35,11 +35,7 @@ def move(tree, q, h, v, end):
 @kernel(inline=True)
 def _displacement(v, w):
     """Return where a frame comes to that moves with v (3,) and turns with w (3,) in its own axes for a unit of time."""
-    angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)
-    if angle > SMALL_ANGLE:
-        first, second = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
-    else:
-        first, second = 0.5 - angle**2 / 24.0 + angle**4 / 720.0, 1.0 / 6.0 - angle**2 / 120.0 + angle**4 / 5040.0
+    first, second = rotation_coefficients(np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2))
     x, y, z = cross(w[0], w[1], w[2], v[0], v[1], v[2])
     xx, yy, zz = cross(w[0], w[1], w[2], x, y, z)
     return v[0] + first * x + second * xx, v[1] + first * y + second * yy, v[2] + first * z + second * zz

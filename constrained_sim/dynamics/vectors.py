@@ -46,6 +46,14 @@ def rotated(quaternion, x, y, z):
 
 
 @kernel(inline=True)
+def rotation_coefficients(angle):
+    """Return ``(1 - cos a) / a^2`` and ``(a - sin a) / a^3`` of an `angle` a [rad]: those of Rodrigues' formulas."""
+    if angle > SMALL_ANGLE:
+        return (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
+    return 0.5 - angle**2 / 24.0 + angle**4 / 720.0, 1.0 / 6.0 - angle**2 / 120.0 + angle**4 / 5040.0
+
+
+@kernel(inline=True)
 def turned(quaternion, w):
     """Return the components xyzw of a quaternion (4,) after the turn by the vector w (3,) in its own axes [rad]."""
     angle = np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2)

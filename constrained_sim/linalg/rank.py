@@ -39,9 +39,6 @@ CONSISTENT = 1e-9
 BASIS_TOLERANCE = 1e-12
 """Length, relative to the largest of its kind, of what is left of a column that depends on those before it."""
 
-BALANCE_TOLERANCE = 1e-9
-"""Singular value of rows of unit length below which forces along them balance each other."""
-
 TIE = 1e-9
 """By how much, relative to its square, a row is longer than one before it to be the pivot in its stead: of rows that
 are equally long but for rounding the first one declared is taken."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from std_msgs.msg import Header
 
 from constrained_sim import msg
-from constrained_sim.constraints import BoundContact
+from constrained_sim.contact.bound_contact import BoundContact
 from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.frame_names import FrameNames
 from constrained_sim.impact import Impact

@@ -49,9 +49,9 @@ def held_dynamics(factorization, inertia, f, J, b):
         (x, multipliers, relative residual of the equation of motion, relative residual of the rows).
     """
     M, parents = inertia
-    x, lam, _, _, _ = hold_rows(factorization, M, parents, J, f, b)
-    dynamics = dynamics_residual(M, x, f, vecmat(lam, J))
-    return x, lam, dynamics, largest_row_error(J, b, x, solve_inertia(M, parents, f))
+    held = hold_rows(factorization, M, parents, J, f, b)
+    dynamics = dynamics_residual(M, held.x, f, vecmat(held.y, J))
+    return held.x, held.y, dynamics, largest_row_error(J, b, held.x, solve_inertia(M, parents, f))
 
 
 @kernel(inline=True)

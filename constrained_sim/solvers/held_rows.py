@@ -6,6 +6,8 @@ is the solution.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
@@ -15,9 +17,28 @@ from constrained_sim.linalg.householder import null_space_bases, null_space_solv
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten_one, whiten, whiten_one
 from constrained_sim.linalg.products import entries, gram, largest_entry, matvec, vecmat
 from constrained_sim.linalg.rank import CONSISTENT, scaled_rows
+from constrained_sim.validation import Array
 
 DIRECT, RANGE_SPACE, NULL_SPACE = range(3)
 """Factorisations that kernels have: LU of the whole matrix, Cholesky of the Delassus matrix, QR of the rows."""
+
+
+class HeldMotion(NamedTuple):
+    """The motion with rows held, and what they are without that.
+
+    Attributes:
+        x: (nv,) acceleration or velocity.
+        y: (m,) multipliers.
+        free: (m,) ``J M^-1 f``, what the rows would have.
+        delassus: (m, m) ``J M^-1 J^T``.
+        is_independent: whether all rows but zero ones are.
+    """
+
+    x: Array
+    y: Array
+    free: Array
+    delassus: Array
+    is_independent: bool
 
 
 @kernel
@@ -37,8 +58,7 @@ def hold_rows(factorization, M, parents, J, f, b):
         b: (m,) what the rows are to have.
 
     Returns:
-        (x (nv,), y (m,), ``J M^-1 f`` (m,), the Delassus matrix (m, m), whether all rows but zero ones
-        are independent).
+        The :class:`HeldMotion`.
     """
     L = factor_inertia(M, parents)
     rows, free = whiten(L, parents, J), whiten_one(L, parents, f)
@@ -46,7 +66,7 @@ def hold_rows(factorization, M, parents, J, f, b):
     U, is_regular = independent_factor(G)
     if factorization == RANGE_SPACE and is_regular:
         y = substitute_twice(U, b - before)
-        return unwhiten_one(L, parents, free + vecmat(y, rows)), y, before, G, True
+        return HeldMotion(unwhiten_one(L, parents, free + vecmat(y, rows)), y, before, G, True)
     F, chosen, goal = _independent(G, U, is_regular, b)
     scale = np.sqrt(np.diag(G))
     if factorization == RANGE_SPACE:
@@ -64,7 +84,7 @@ def hold_rows(factorization, M, parents, J, f, b):
     else:
         factors, pivots = eliminate(F.T @ F)
         y[:] = F @ substitute(factors, pivots, vecmat(some, F[chosen]))
-    return x, y, before, G, is_regular
+    return HeldMotion(x, y, before, G, is_regular)
 
 
 @kernel

@@ -9,10 +9,11 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact.contact_set import TOUCHING
+from constrained_sim.contact.contact_set import TOUCHING, rows_of
 from constrained_sim.contact.rolling import turning_among
 from constrained_sim.linalg.products import vecdot
 from constrained_sim.steppers.borrowed import borrowed
+from constrained_sim.steppers.options import STEPPING
 from constrained_sim.validation import Array
 
 
@@ -126,7 +127,7 @@ def candidate_rows(model, h, begin, v, middle, soft, excluded):
     gaps, s, normals = begin.gaps, begin.s, contacts.normals
     chosen, count, active_soft = np.empty(gaps.shape[0], dtype=np.int64), 0, soft.contacts
     for c in range(gaps.shape[0]):
-        takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= options.activation_distance
+        takes_part = gaps[c] + h * min(s[normals[c]], 0.0) <= STEPPING.activation_distance
         for other in active_soft:
             takes_part = takes_part or other == c
         for other in excluded:
@@ -203,24 +204,6 @@ def allow_approach(chosen, normals, begin, h, theta, offset):
             continue
         kept = (gap / h + (1.0 - theta) * opening) / theta if gap > TOUCHING else 0.0
         offset[row] += max(kept, opening, 0.0)
-
-
-@kernel
-def rows_of(chosen, normals, contacts):
-    """Return the rows (n,) of contacts and one-sided rows, `chosen` (c,) among them: three of each contact.
-
-    Args:
-        chosen: ascending.
-        normals: (k + l,) which rows open and close.
-        contacts: their number k.
-    """
-    rows = np.empty(3 * chosen.shape[0], dtype=np.int64)
-    count = 0
-    for c in chosen:
-        for row in range(normals[c] - 2 if c < contacts else normals[c], normals[c] + 1):
-            rows[count] = row
-            count += 1
-    return rows[:count]
 
 
 @kernel

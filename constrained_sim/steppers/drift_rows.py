@@ -12,7 +12,7 @@ from constrained_sim.linalg.rank import ROW_TOLERANCE
 
 
 @kernel
-def held_rows(held, normals, status):
+def position_rows(held, normals, status):
     """Return the rows whose position is to stay: normal ones of what is `held`, all rows of contacts that stick."""
     contacts = (normals[-1] + 1 - normals.shape[0]) // 2 if normals.shape[0] else 0
     rows = np.empty(3 * held.shape[0], dtype=np.int64)

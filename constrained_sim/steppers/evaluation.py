@@ -21,7 +21,7 @@ from constrained_sim.dynamics.tree_kinematics import find_axes, move, place, shi
 from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.linalg.products import vecdot
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.drift_rows import held_rows, takes_out, without_clashes
+from constrained_sim.steppers.drift_rows import position_rows, takes_out, without_clashes
 from constrained_sim.steppers.options import STEPPING
 from constrained_sim.steppers.state_checks import largest_drift
 from constrained_sim.wrench import external_effort
@@ -160,7 +160,7 @@ def step_back(model, before, pose, state, rows):
 
 
 @kernel(stage=True)
-def hold(model, target, held, status, pose, begin, end):
+def project_configuration(model, target, held, status, pose, begin, end):
     """Move the configuration at the `end` of a step back onto bilateral rows, and contacts and limits that are `held`.
 
     Where rows nearly depend on each other, what is a hundredth of a micrometre at one of them may take a large motion,
@@ -181,7 +181,7 @@ def hold(model, target, held, status, pose, begin, end):
     """
     energy, drift = stored_energy(model, pose, end.q), largest_drift(end.phi, end.gaps, held)
     normals = borrowed(model.contacts).normals
-    rows = held_rows(held, normals, status)
+    rows = position_rows(held, normals, status)
     for _ in range(STEPPING.projections):
         back, before = step_back(model, begin.J_bilateral, pose, end, rows), end.q.copy()
         others, allowed = rows.shape[0] - held.shape[0], STEPPING.clash * drift

@@ -15,7 +15,7 @@ from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem
 from constrained_sim.stabilization import Projection
 from constrained_sim.steppers.packed_step import Sizes, State
-from constrained_sim.steppers.row_solution import PREDICTION, TURNED_FRICTION, RowSolution, StepProblem
+from constrained_sim.steppers.row_solution import MIDPOINT_FRICTION, PREDICTION, RowSolution, StepProblem
 from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import (
     Contacts,
@@ -137,7 +137,7 @@ class InterpretedSubstepModel(InterpretedModel):
         added = problem.added if problem.added.any() else None
         system = RobotSystem(dynamics, problem.J_bilateral, self.bound.bilateral.members, added)
         method = inputs.method
-        if phase == TURNED_FRICTION:  # from there Newton's method seldom gets on
+        if phase == MIDPOINT_FRICTION:  # from there Newton's method seldom gets on
             method = method.without_newton
         rows = self._contact_rows(settings, problem)
         motion = solve_constrained_dynamics(inputs.solver, system, problem.f, problem.goal, rows, method, start)

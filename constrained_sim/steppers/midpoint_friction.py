@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.contact_solvers.rolling_rows import SIZE
+from constrained_sim.contact_solvers.rolling_rows import SIZE, first_rolling_row
 from constrained_sim.steppers.options import STEPPING
 
 
@@ -18,7 +18,7 @@ def predict_midpoint_friction(s, s_plus, contacts, rolling, offset):
     """
     for c in range(contacts):
         _follow(s, s_plus, 3 * c, 3 * c + 2, offset)
-    first = _begin_of(rolling, offset.shape[0])
+    first = first_rolling_row(rolling, offset.shape[0])
     for moment in rolling:
         end = first + int(moment[SIZE])
         _follow(s, s_plus, first, end, offset)
@@ -56,7 +56,7 @@ def correct_midpoint_friction(s, s_plus, change, counts, rolling, offset, impuls
     Returns:
         Whether any offset was changed, so that the problem has to be solved again.
     """
-    changed, first, (contacts, joint_friction) = False, _begin_of(rolling, offset.shape[0]), counts
+    changed, first, (contacts, joint_friction) = False, first_rolling_row(rolling, offset.shape[0]), counts
     for c in range(contacts):
         changed |= _oppose(s, s_plus, change, 3 * c, 3 * c + 2, offset, impulse, tolerance)
     for i in range(first - joint_friction, first):
@@ -138,15 +138,6 @@ def _oppose(s, s_plus, change, first, end, offset, impulse, tolerance):
     for i in range(first, end):
         offset[i] += s[i]
     return True
-
-
-@kernel(inline=True)
-def _begin_of(rolling, rows):
-    """Return the first row of `rolling` (d, 6), whose rows are the last."""
-    first = rows
-    for moment in rolling:
-        first -= int(moment[SIZE])
-    return first
 
 
 @kernel(inline=True)

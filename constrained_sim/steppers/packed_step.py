@@ -87,7 +87,7 @@ class StepOutputs(NamedTuple):
         acceleration: (nv,) mean, see :func:`~constrained_sim.dynamics.free_flyer.mean_acceleration`.
         forces: (3 k + l + m,) mean forces of all rows, in the order of declaration [N, N m].
         axes: (k, 3, 3) mean axes of the contacts.
-        efforts: (nv,) mean efforts of dry friction [N m, N].
+        friction_efforts: (nv,) mean ones of dry friction [N m, N].
         impulse: (3 k + l,) of contacts and one-sided rows [N s, N m s].
         joint_friction: (d,) impulses of dry friction [N m s, N s].
         lam: (m,) impulses of the bilateral rows [N s, N m s].
@@ -100,7 +100,7 @@ class StepOutputs(NamedTuple):
     acceleration: Array
     forces: Array
     axes: Array
-    efforts: Array
+    friction_efforts: Array
     impulse: Array
     joint_friction: Array
     lam: Array

@@ -20,7 +20,7 @@ from constrained_sim.steppers.borrowed import borrowed
 from constrained_sim.steppers.contact_selection import ActiveRows
 from constrained_sim.validation import Array
 
-PREDICTION, CORRECTION, TURNED_FRICTION = range(3)
+PREDICTION, CORRECTION, MIDPOINT_FRICTION = range(3)
 """What a problem is for: the prediction of a step, its correction, and that with friction against the mean slip."""
 
 
@@ -75,7 +75,7 @@ def solve_rows(model, settings, phase, problem, start):
     Args:
         model: see :func:`~constrained_sim.steppers.substep.substep`.
         settings: see ``substep``.
-        phase: :data:`PREDICTION`, :data:`CORRECTION` or :data:`TURNED_FRICTION`; a solution is the same in each.
+        phase: :data:`PREDICTION`, :data:`CORRECTION` or :data:`MIDPOINT_FRICTION`; a solution is the same in each.
         problem: see :class:`StepProblem`.
         start: impulses near those of the rows; (0,): nothing is known.
 
@@ -105,12 +105,14 @@ def solve_rows(model, settings, phase, problem, start):
         lower, upper = box_bounds(one_sided, 0, most)
         laws = ContactLaws(friction, slip, lower, upper, active.moments)
         budget = QuickBudget(settings.tolerance, settings.newton_first, may_stick)
-        x, _, _, _, found = quick_contacts(
+        motion = quick_contacts(
             TreeInertia(M, robot.parents), f, (held_J, goal), (J, offset), active.compliance, laws, start, budget
         )
+        x, found = motion.x, motion.solution
         total = f + vecmat(found.impulse, J)
         if m:
-            x, lam, _, _, _ = hold_rows(settings.factorization, M, robot.parents, held_J, total, goal)
+            held = hold_rows(settings.factorization, M, robot.parents, held_J, total, goal)
+            x, lam = held.x, held.y
         dynamics = dynamics_residual(M, x, f, total - f + vecmat(lam, held_J))
     if m:
         inconsistent = largest_row_error(held_J, goal, x, free_motion(M, robot.parents, f)[0])

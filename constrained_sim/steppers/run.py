@@ -13,7 +13,7 @@ from constrained_sim.steppers.contact_selection import will_close
 from constrained_sim.steppers.packed_step import state_size, unpack_outputs, unpack_state
 from constrained_sim.steppers.soft_rows import is_one_active
 from constrained_sim.steppers.state_checks import are_finite
-from constrained_sim.steppers.step_model import StepArguments, StepForces, StepSettings
+from constrained_sim.steppers.step_model import StepArguments, StepImpulses, StepSettings
 from constrained_sim.steppers.substep import DONE, substep
 
 
@@ -51,7 +51,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records):
     impulse, lam = outputs.impulse, outputs.lam
     all_q, all_v, all_tau, all_impulses, all_axes, all_energy, all_moments = records
     status = np.zeros(begin.gaps.shape[0], dtype=np.int64)
-    found = StepForces(impulse, outputs.joint_friction, outputs.moments, lam, status, outputs.energy)
+    found = StepImpulses(impulse, outputs.joint_friction, outputs.moments, lam, status, outputs.energy)
     _, corrects, passes, factorization, tolerance, newton_first, goes_on = settings
     unknown, steps, calls = np.empty(0), 0, 0
     for i in range(all_q.shape[0]):

@@ -8,7 +8,7 @@ from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
 from constrained_sim.constraints import Constraint
 from constrained_sim.contact_solvers import ContactMethod
-from constrained_sim.dynamics.dynamics import Dynamics, difference
+from constrained_sim.dynamics.dynamics import difference
 from constrained_sim.energy import CONSTRAINTS, IMPACT_LOSSES, KINETIC, PROJECTION, TERMS
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.integrators import RK4
@@ -96,7 +96,7 @@ class _Field:
     def __init__(
         self, stepper: Smooth, start: Evaluation, efforts: Efforts, wrenches: tuple[Wrench, ...], solver: Solver
     ) -> None:
-        self._dynamics, self._bilateral, self._start = Dynamics(stepper.robot), start.bound.bilateral, start
+        self._dynamics, self._bilateral, self._start = stepper.on_the_way, start.bound.bilateral, start
         self.efforts, self._wrenches, self._solver = efforts, wrenches, solver
         feedback = stepper.stabilization
         self._feedback = feedback if isinstance(feedback, Baumgarte) else None

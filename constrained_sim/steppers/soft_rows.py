@@ -162,7 +162,7 @@ def slide_springs(model, h, begin, found, end):
         model: see :func:`~constrained_sim.steppers.substep.substep`.
         h: [s].
         begin: the :class:`~constrained_sim.steppers.packed_step.State` at the beginning.
-        found: impulses and status, a :class:`~constrained_sim.steppers.step_model.StepForces`.
+        found: impulses and status, a :class:`~constrained_sim.steppers.step_model.StepImpulses`.
         end: the state, whose ``deflection`` is filled.
     """
     soft, work = borrowed(model.contacts).soft, borrowed(model.work)

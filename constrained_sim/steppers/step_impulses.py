@@ -11,7 +11,7 @@ from constrained_sim.steppers.step_energy import attribute_friction_work, attrib
 
 
 @kernel(spliced=True)
-def enter_loads(h, joints, efforts, v, forces, impulses):
+def enter_known_impulses(h, joints, efforts, v, forces, impulses):
     """Enter what acts whatever the velocity at the end; return (nv,) what the rest adds to the inertia.
 
     Damping of joints and of their feedback acts at the velocity at the end; springs act at the mean of the positions at
@@ -46,13 +46,13 @@ def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, imp
 
     Args:
         h: length of the step [s].
-        joints: see :func:`enter_loads`.
-        efforts: see :func:`enter_loads`.
+        joints: see :func:`enter_known_impulses`.
+        efforts: see :func:`enter_known_impulses`.
         active: the :class:`~constrained_sim.steppers.contact_selection.ActiveRows`.
         solution: their :class:`~constrained_sim.steppers.row_solution.RowSolution`.
         J_bilateral: (m, nv).
-        found: see :class:`~constrained_sim.steppers.step_model.StepForces`.
-        impulses: (6, nv) as :func:`enter_loads` left them.
+        found: see :class:`~constrained_sim.steppers.step_model.StepImpulses`.
+        impulses: (6, nv) as :func:`enter_known_impulses` left them.
     """
     damping, stiffness, actuation, friction_dofs, _ = joints
     x, impulse, J, joint_friction, feedback = (
@@ -105,7 +105,7 @@ def enter_correction(friction_dofs, begin, total, active, solution, found, end):
         total: (nv,) generalised momentum at the end, with all impulses of the prediction.
         active: the :class:`~constrained_sim.steppers.contact_selection.ActiveRows` of the correction.
         solution: their :class:`~constrained_sim.steppers.row_solution.RowSolution`.
-        found: corrected, see :class:`~constrained_sim.steppers.step_model.StepForces`.
+        found: corrected, see :class:`~constrained_sim.steppers.step_model.StepImpulses`.
         end: the state, corrected.
     """
     x, v_plus, n, d, energy = end.v, solution.x, active.rows.shape[0], friction_dofs.shape[0], found.energy
@@ -154,7 +154,7 @@ def enter_means(h, order, friction_dofs, begin, end, outputs):
         outputs: see :class:`~constrained_sim.steppers.packed_step.StepOutputs`.
     """
     forces, lam, impulse = outputs.forces, outputs.lam, outputs.impulse
-    efforts, friction = outputs.efforts, outputs.joint_friction
+    efforts, friction = outputs.friction_efforts, outputs.joint_friction
     first = impulse.shape[0]
     for i in range(order.shape[0]):
         place = order[i]

@@ -140,15 +140,11 @@ class StepOptions(NamedTuple):
 
     Attributes:
         theta: of the new velocity in the mean velocity.
-        activation_distance: predicted gap up to which a contact or a limit takes part [m, rad].
-        negligible_speed: velocity up to which a state is at rest [m/s, rad/s].
         position_tolerance: drift up to which positions stay as they are [m, rad].
         impact_speed: see :func:`~constrained_sim.steppers.contact_selection.closing_contacts` [m/s].
     """
 
     theta: float
-    activation_distance: float
-    negligible_speed: float
     position_tolerance: float
     impact_speed: float
 
@@ -195,7 +191,7 @@ class StepSettings(NamedTuple):
     goes_on: bool
 
 
-class StepForces(NamedTuple):
+class StepImpulses(NamedTuple):
     """What a step finds; filled by its stages.
 
     Attributes:

@@ -56,12 +56,8 @@ class Evaluation:
 
     def with_velocity(self, v: Array) -> Evaluation:
         """Return the same configuration at the velocity `v` (nv,); rows of bilateral constraints change by J."""
-        return self.moving(v, self.contact.J @ v)
-
-    def moving(self, v: Array, s: Array) -> Evaluation:
-        """Return the same configuration at the velocity `v` (nv,), where contacts' rows have the velocities `s`."""
         s_bilateral = self.s_bilateral + self.J_bilateral @ (v - self.v) if self.s_bilateral.size else self.s_bilateral
-        contact = self.contact._replace(s=s)
+        contact = self.contact._replace(s=self.contact.J @ v)
         rest = self.phi, self.J_bilateral, s_bilateral, self.deflection, self.turning
         return Evaluation(self.bound, self.t, self.q, read_only(v), self.M, self.frames, contact, *rest)
 

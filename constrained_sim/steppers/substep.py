@@ -17,7 +17,7 @@ from constrained_sim.dynamics.free_flyer import (
     hold_axes,
     keep_spin,
     middle_coms,
-    turn_axes,
+    velocity_in_turned_axes,
 )
 from constrained_sim.dynamics.momentum import (
     ENERGY_ERRORS,
@@ -39,8 +39,8 @@ from constrained_sim.steppers.evaluation import (
     evaluate_rows,
     external_forces,
     gravity_forces,
-    hold,
     inertial_forces,
+    project_configuration,
 )
 from constrained_sim.steppers.midpoint_friction import (
     correct_midpoint_friction,
@@ -48,11 +48,17 @@ from constrained_sim.steppers.midpoint_friction import (
     predict_midpoint_friction,
 )
 from constrained_sim.steppers.options import STEPPING
-from constrained_sim.steppers.row_solution import CORRECTION, PREDICTION, TURNED_FRICTION, StepProblem, solve_rows
+from constrained_sim.steppers.row_solution import CORRECTION, MIDPOINT_FRICTION, PREDICTION, StepProblem, solve_rows
 from constrained_sim.steppers.soft_rows import slide_springs, soft_rows
 from constrained_sim.steppers.state_checks import exceeds, largest_drift
 from constrained_sim.steppers.step_energy import energy_of
-from constrained_sim.steppers.step_impulses import between, enter_correction, enter_loads, enter_solution, values_of
+from constrained_sim.steppers.step_impulses import (
+    between,
+    enter_correction,
+    enter_known_impulses,
+    enter_solution,
+    values_of,
+)
 
 UNSOLVED, PREDICTED, UNCORRECTED, REVERSED, INACCURATE, DONE = range(6)
 """How far a step came, see :func:`substep`."""
@@ -70,7 +76,8 @@ def substep(model, settings, begin, acceleration, arguments, near, found, end):
         arguments: see :class:`~constrained_sim.steppers.step_model.StepArguments`.
         near: warm start: impulses (n + d + f,) near those of the rows that take part, without the bilateral ones; an
             array of another length for none.
-        found: :class:`~constrained_sim.steppers.step_model.StepForces`, filled, and corrected where this comes so far.
+        found: :class:`~constrained_sim.steppers.step_model.StepImpulses`; filled, and corrected where this comes so
+            far.
         end: filled with the state at the end.
 
     Returns:
@@ -80,12 +87,12 @@ def substep(model, settings, begin, acceleration, arguments, near, found, end):
         :data:`INACCURATE`: it is done or predicted, but its energy is not that of the work; or :data:`DONE`.
     """
     robot, work, h, theta = borrowed(model.robot), borrowed(model.work), settings.h, model.options.theta
-    negligible_speed, v = model.options.negligible_speed, begin.v
+    negligible_speed, v = STEPPING.negligible_speed, begin.v
     middle, impulses, x = work.middle, work.impulses, work.x
     pull = spring_effort(robot.springs, begin.q, v.shape[0])
     com = middle_coms((1.0 - theta) * h, begin.M, v, begin.frames, robot.free_rows)
     configure(model, work.pose, begin.q, (1.0 - theta) * h, v, com, middle)
-    carried = turn_axes((1.0 - theta) * h, v, robot.free_rows)
+    carried = velocity_in_turned_axes((1.0 - theta) * h, v, robot.free_rows)
     evaluate_rows(model, arguments.targets[0], work.pose, carried, middle)
     evaluate_inertia(model, work.pose, middle)
     external = external_forces(model, work.pose, arguments.wrenches)
@@ -143,7 +150,7 @@ def predict(model, settings, begin, v, forces, arguments, start, found):
     joints, contacts, work = borrowed(model.robot).joints, borrowed(model.contacts), borrowed(model.work)
     h, middle, impulses = settings.h, work.middle, work.impulses
     pull, external, soft = forces
-    added = enter_loads(h, joints, arguments.efforts, v, (pull, work.bias, external), impulses)
+    added = enter_known_impulses(h, joints, arguments.efforts, v, (pull, work.bias, external), impulses)
     candidates = candidate_rows(model, h, begin, v, middle, soft, arguments.excluded)
     f, goal = with_impulses(matvec(middle.M, v), impulses), bilateral_goal(model, arguments.targets, begin, v, middle)
     parents = borrowed(model.robot).parents
@@ -181,13 +188,15 @@ def arrive(model, settings, begin, coms, arguments, found, end):
     """
     work, second = borrowed(model.work), model.options.theta * settings.h
     configure(model, work.end_pose, work.middle.q, second, work.x, coms, end)
-    end.v[:] = turn_axes(second, work.x, borrowed(model.robot).free_rows)
+    end.v[:] = velocity_in_turned_axes(second, work.x, borrowed(model.robot).free_rows)
     evaluate_rows(model, arguments.targets[1], work.end_pose, end.v, end)
     slide_springs(model, settings.h, begin, found, end)
     active, held = active_set(found.status, begin.gaps, end.gaps, arguments.excluded)
     if not largest_drift(end.phi, end.gaps, held) <= model.options.position_tolerance:
         evaluate_inertia(model, work.end_pose, end)
-        found.energy[PROJECTION] += hold(model, arguments.targets[1], held, found.status, work.end_pose, begin, end)
+        found.energy[PROJECTION] += project_configuration(
+            model, arguments.targets[1], held, found.status, work.end_pose, begin, end
+        )
     evaluate_inertia(model, work.end_pose, end)
     return active
 
@@ -224,7 +233,7 @@ def final_momentum(model, settings, begin, v, expectation, end):
     hold_axes(bias, h, theta, middle.M, v, expected, rows)
     reached = x + solve_inertia(middle.M, robot.parents, h * (work.bias - bias))
     applied = with_impulses(h * (work.bias - gravity_forces(model, work.pose)), impulses)  # all but inertial forces
-    momentum, v_plus = matvec(begin.M, begin.v), turn_axes(theta * h, reached, rows)
+    momentum, v_plus = matvec(begin.M, begin.v), velocity_in_turned_axes(theta * h, reached, rows)
     total = matvec(end.M, v_plus)
     exact = momentum + applied
     inertias, placements = (begin.M, middle.M, end.M), (begin.frames, middle.frames, end.frames)
@@ -236,7 +245,7 @@ def final_momentum(model, settings, begin, v, expectation, end):
     half_work = np.empty((2, v.shape[0]))
     half_work[0], half_work[1] = 0.5 * v * applied, 0.5 * reached * applied
     error = ENERGY_ERRORS[0] if theta == 0.5 else ENERGY_ERRORS[1]
-    allowed = error, 0.5 * model.options.negligible_speed**2 * np.diag(middle.M)
+    allowed = error, 0.5 * STEPPING.negligible_speed**2 * np.diag(middle.M)
     is_off = limit_energy(robot.parents, 0.5 * begin.v * momentum, half_work, allowed, v_plus, total)
     return total, is_off
 
@@ -279,7 +288,7 @@ def correct(model, settings, begin, total, last, active, found, end):
         solution = solve_rows(model, settings, phase, problem, row_impulses)
         if not (solution.contact.solved or settings.goes_on):
             return UNCORRECTED, turns + 1
-        row_impulses, phase = solution.contact.impulse, TURNED_FRICTION
+        row_impulses, phase = solution.contact.impulse, MIDPOINT_FRICTION
         if turns or not correct_midpoint_friction(
             s_begin, matvec(J, solution.x), gained, (sticks, d), rows.moments, offset, row_impulses, settings.tolerance
         ):

@@ -89,7 +89,7 @@ class PackedState(Evaluation):
         return self._parts.deflection
 
 
-def packed_state(state: Evaluation, sizes: Sizes) -> Array:
+def packed_state(state: Evaluation) -> Array:
     """Return an array that begins with the parts of a `state`; its record, where it has one."""
     if isinstance(state, PackedState):
         return state.record
@@ -212,7 +212,7 @@ class SubstepOutcome(StepOutcome):
     @cached_property
     def dry_friction(self) -> Array:
         """(nv,) mean efforts [N m, N]."""
-        return read_only(self.outputs.efforts.copy())
+        return read_only(self.outputs.friction_efforts.copy())
 
     @cached_property
     def status(self) -> npt.NDArray[np.int64]:

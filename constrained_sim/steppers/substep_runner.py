@@ -25,7 +25,7 @@ from constrained_sim.steppers.step_impulses import enter_means
 from constrained_sim.steppers.step_inputs import StepInputs
 from constrained_sim.steppers.step_model import (
     StepArguments,
-    StepForces,
+    StepImpulses,
     StepModel,
     StepOptions,
     StepSettings,
@@ -123,7 +123,7 @@ class SubstepRunner:
         factorization = -1 if solver.compiled_factorization is None else solver.compiled_factorization
         goes_on = self.interpreted is not None
         settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.newton_first, goes_on
-        state, filled = packed_state(begin, sizes), (record, status)
+        state, filled = packed_state(begin), (record, status)
         numbers = run_substep(self.model, settings, kind == WHOLE, state, acceleration, arguments, near, filled)
         report = SubstepReport(*numbers)
         solved = SolvedProblem(method, status, report)
@@ -165,7 +165,7 @@ def run_substep(model, settings, whole, begin, acceleration, arguments, near, fi
         return _not_done(CLOSING, 0)
     outputs = unpack_outputs(record, sizes)
     impulse, friction = outputs.impulse, outputs.joint_friction
-    found = StepForces(impulse, friction, outputs.moments, outputs.lam, all_status[:count], outputs.energy)
+    found = StepImpulses(impulse, friction, outputs.moments, outputs.lam, all_status[:count], outputs.energy)
     reached, predicted, calls = substep(model, settings, start, acceleration, acting, near, found, end)
     if reached == UNSOLVED or not (settings.goes_on or are_finite(end.q, end.v)):
         return _not_done(UNSOLVED, calls)

@@ -113,14 +113,7 @@ class Substeps(Stepper):
         """Return what does substeps under the constraints that act at the `begin`."""
         runner = self._runners.get(compiled)
         if runner is None or runner.bound is not begin.bound:
-            tolerance = self.stabilization.position_tolerance
-            options = StepOptions(
-                self.integrator.theta,
-                STEPPING.activation_distance,
-                STEPPING.negligible_speed,
-                tolerance,
-                self._impact_speed,
-            )
+            options = StepOptions(self.integrator.theta, self.stabilization.position_tolerance, self._impact_speed)
             runner = SubstepRunner(self.robot, begin.bound, options, self.stabilization, compiled)
             self._runners[compiled] = runner
         return runner

@@ -98,7 +98,7 @@ class TimeStepping(Substeps):
         impacts: list[Impact] = []
         here, rest, touched, longest = start, self.dt, 0, self.dt
         while rest > 0.0:
-            here, rest, touched = self._land(here, rest, touched, inputs, parts, impacts)
+            here, rest, touched = self._resolve_touchdowns(here, rest, touched, inputs, parts, impacts)
             if not rest > 0.0:
                 break
             known = found if here is start and found is not None and found.reached != CLOSING else None
@@ -137,7 +137,7 @@ class TimeStepping(Substeps):
             return None
         judged = np.array([contacts.members[i].name in self._judged for i in contacts.soft], dtype=np.bool_)
         compiled = self._runner(start, True)
-        here = packed_state(start, compiled.sizes).copy()
+        here = packed_state(start).copy()
         q, v, taus = np.empty((steps, robot.nq)), np.empty((steps, robot.nv)), np.empty((steps, robot.nu))
         impulses, energy = np.empty((steps, bound.dim)), np.empty((steps, TERMS))
         axes, acceleration = np.empty((steps, *contact.axes.shape)), self._acceleration.copy()
@@ -278,7 +278,7 @@ class TimeStepping(Substeps):
 
     # -- impacts
 
-    def _land(
+    def _resolve_touchdowns(
         self,
         here: Evaluation,
         rest: float,
@@ -309,7 +309,7 @@ class TimeStepping(Substeps):
                 settled = np.union1d(settled, early)
             else:
                 if _gaps_ahead(here)[closing[0]] > TOUCHING:
-                    flight, is_whole = self._fly_to_touchdown(here, closing, rest, inputs, parts)
+                    flight, is_whole = self._integrate_to_touchdown(here, closing, rest, inputs, parts)
                     parts.append(flight.checked())
                     here, rest, settled = flight.end, rest - flight.h, NO_CONTACT
                     acceleration = self._acceleration
@@ -325,7 +325,7 @@ class TimeStepping(Substeps):
             self._forget()
         return here, rest, touched
 
-    def _fly_to_touchdown(
+    def _integrate_to_touchdown(
         self,
         here: Evaluation,
         closing: npt.NDArray[np.intp],

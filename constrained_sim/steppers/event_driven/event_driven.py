@@ -149,7 +149,7 @@ class EventDriven(Stepper):
             candidates = np.flatnonzero(touching & _stays(here, inputs.feedback))
             dynamics = self._here
             dynamics.update(here.q, here.v, here.t)
-            forces = inputs.forces(dynamics, here.bound, here.deflection)[0]
+            forces = inputs.forces(dynamics, bound.contacts, here.contact, here.deflection)[0]
             J, _, b = acceleration_rows(bound.bilateral, dynamics, inputs.feedback)
             turning, *rows_that_turn = bound.contacts.resistance.at_motion(dynamics, here.contact, candidates)
             rows = self._rows(here, candidates, inputs).with_rolling(*rows_that_turn)

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
-from constrained_sim.contact_solvers.options import OPTIONS
-from constrained_sim.linalg.rank import BALANCE_TOLERANCE
 from constrained_sim.steppers.event_driven.contact_modes import FrictionBlocks
+from constrained_sim.steppers.event_driven.options import EVENTS
 from constrained_sim.validation import Array
 
 
@@ -33,18 +32,18 @@ def max_margin_forces(
     lengths = np.linalg.norm(J, axis=1)
     lengths[lengths == 0.0] = 1.0
     left, singular, _ = np.linalg.svd(J / lengths[:, None])
-    balanced = left[:, int((singular > BALANCE_TOLERANCE).sum()) :] / lengths[:, None]
+    balanced = left[:, int((singular > EVENTS.balanced).sum()) :] / lengths[:, None]
     if not balanced.shape[1]:
         return forces
     planes, limits = _planes(len(forces), one_sided, most)
     best, margin, cuts = forces, -np.inf, np.zeros((0, len(forces)))
     found, reachable = forces, np.inf
-    for _ in range(OPTIONS.cuts):
+    for _ in range(EVENTS.cuts):
         new = _cuts(found, blocks)
         reached = float(np.concatenate([planes @ found + limits, new @ found]).min())
         if reached > margin:
             best, margin = found, reached
-        if np.isfinite(reachable) and reached >= reachable - OPTIONS.missing_margin * abs(reachable):
+        if np.isfinite(reachable) and reached >= reachable - EVENTS.missing_margin * abs(reachable):
             break
         cuts = np.vstack([cuts, new])
         # rows (forces + balanced z) + limits >= t, the limits of the cones being zero

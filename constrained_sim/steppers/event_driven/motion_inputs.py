@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from constrained_sim.actuators import Efforts
-from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.contact_set import ContactSet
+from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.contact.soft_forces import soft_forces
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import Dynamics
@@ -38,16 +39,21 @@ class MotionInputs(NamedTuple):
     feedback: Baumgarte | None
 
     def forces(
-        self, dynamics: Dynamics, bound: ConstraintSet, deflection: Array, apart: npt.NDArray[np.bool_] | None = None
+        self,
+        dynamics: Dynamics,
+        contact_set: ContactSet,
+        geometry: ContactGeometry,
+        deflection: Array,
+        apart: npt.NDArray[np.bool_] | None = None,
     ) -> tuple[Array, Array, Array]:
         """Return forces (6, nv) by cause, and force rows and spring rates of soft contacts, at the updated state.
 
-        Those that are `apart`: see :func:`~constrained_sim.contact.soft_forces.soft_forces`.
+        There the contacts have this `geometry`. Those that are `apart`: see
+        :func:`~constrained_sim.contact.soft_forces.soft_forces`.
         """
         forces = known_forces(dynamics, self.efforts, self.wrenches)
-        if not bound.contacts.soft.size:
-            return forces, np.zeros(bound.contacts.dim), np.zeros_like(deflection)
-        geometry = bound.contacts.rows(dynamics, dynamics.v)
-        soft, rate = soft_forces(bound.contacts, geometry, deflection, apart)
+        if not contact_set.soft.size:
+            return forces, np.zeros(contact_set.dim), np.zeros_like(deflection)
+        soft, rate = soft_forces(contact_set, geometry, deflection, apart)
         forces[CONTACTS] = soft @ geometry.J
         return forces, soft, rate

@@ -37,6 +37,16 @@ class EventOptions(NamedTuple):
             Painleve impact.
         approach_ratio: approach in a Painleve impact, relative to the largest speed of its contacts: too small to
             matter, too large to be overlooked.
+        balanced: singular value of rows of unit length below which forces along them balance each other.
+        cuts: planes for each cone, at most, in the linear program for forces well inside their cones.
+        missing_margin: part of the largest margin that may be missing then.
+        enter_sigma: singular value of the scaled rows, see :mod:`.singular_crossing`, below which a combination of them
+            is not enforced in a crossing.
+        singular_sigma: singular value of the scaled rows that a mechanism reaches which moves through a singular
+            position.
+        lookahead: how far ahead rows are looked at where a motion begins, which may be in such a position [rad, m].
+        off_path: row velocity within the crossing, relative to the largest velocity, from which on the motion has left
+            its path.
     """
 
     closed_gap: float = 1e-10
@@ -57,6 +67,13 @@ class EventOptions(NamedTuple):
     onset_rank: float = 1e-9
     painleve_ratio: float = 1e6
     approach_ratio: float = 1e-7
+    balanced: float = 1e-9
+    cuts: int = 50
+    missing_margin: float = 0.1
+    enter_sigma: float = 1e-3
+    singular_sigma: float = 1e-5
+    lookahead: float = 1e-2
+    off_path: float = 1e-6
 
 
 EVENTS = EventOptions()

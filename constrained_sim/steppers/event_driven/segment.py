@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from constrained_sim.bracketed_root import bracketed_root
 from constrained_sim.contact.features import ContactGeometry
 from constrained_sim.dynamics.dynamics import integrate, tangent_rate
 from constrained_sim.energy import CONSTRAINTS, CONTACTS, DAMPING, FORCES
@@ -24,10 +25,6 @@ from constrained_sim.steppers.event_driven.mode_equations import ModeEquations
 from constrained_sim.steppers.event_driven.motion_inputs import MotionInputs
 from constrained_sim.steppers.event_driven.options import EVENTS
 from constrained_sim.steppers.event_driven.singular_crossing import (
-    ENTER_SIGMA,
-    LOOKAHEAD,
-    OFF_PATH,
-    SINGULAR_SIGMA,
     CrossingFactorization,
     ScaledRows,
     SingularCrossing,
@@ -192,17 +189,21 @@ class Segment:
             return ScaledRows(RobotSystem(dynamics, bilateral.jacobian(dynamics)), length)
 
         rows = rows_at(q, 0.0 if crossing is None else crossing.length)
-        if crossing is None and rows.rank(SINGULAR_SIGMA) < bilateral.dim and v.any():
-            ahead = rows_at(integrate(robot, q, LOOKAHEAD * v / np.abs(v).max()), rows.length)
-            rank, none = max(rows.rank(SINGULAR_SIGMA), ahead.rank(SINGULAR_SIGMA)), np.zeros(nv)
+        if crossing is None and rows.rank(EVENTS.singular_sigma) < bilateral.dim and v.any():
+            ahead = rows_at(integrate(robot, q, EVENTS.lookahead * v / np.abs(v).max()), rows.length)
+            rank, none = max(rows.rank(EVENTS.singular_sigma), ahead.rank(EVENTS.singular_sigma)), np.zeros(nv)
             crossing = SingularCrossing(now, np.zeros(bilateral.dim), none, none, rank, ahead.length)
             rows = rows_at(q, crossing.length)
-        rank = rows.rank(SINGULAR_SIGMA) if crossing is None else crossing.rank
+        rank = rows.rank(EVENTS.singular_sigma) if crossing is None else crossing.rank
         left = bilateral.velocity(dynamics, v, now)
-        if _is_singular(crossing) and np.abs(left).max() > max(OFF_PATH * np.abs(v).max(), EVENTS.resting_speed):
+        if _is_singular(crossing) and np.abs(left).max() > max(EVENTS.off_path * np.abs(v).max(), EVENTS.resting_speed):
             raise NonFiniteMotion("a singular position from which no motion goes on: forces grow without bound there")
-        if rows.rank(ENTER_SIGMA) < rank:
-            return crossing if crossing is None or rows.rank(SINGULAR_SIGMA) == rank else crossing._replace(passed=True)
+        if rows.rank(EVENTS.enter_sigma) < rank:
+            return (
+                crossing
+                if crossing is None or rows.rank(EVENTS.singular_sigma) == rank
+                else crossing._replace(passed=True)
+            )
         if crossing is None or not crossing.passed:
             lam = self._slopes(t, y).rates[: bilateral.dim]
             push = lam @ rows.system.J
@@ -306,11 +307,11 @@ class Segment:
         v = y[nv:velocities].copy()
         dynamics.update(integrate(robot, start.q, y[:nv]), v, start.t + t)
         deflection = y[velocities:deflections].reshape(-1, 2)
-        forces, soft, spring_rate = inputs.forces(dynamics, bound, deflection, self._apart)
+        geometry = contact_set.rows(dynamics, v)
+        forces, soft, spring_rate = inputs.forces(dynamics, contact_set, geometry, deflection, self._apart)
         damping, contact, constraint = forces[DAMPING], forces[CONTACTS], forces[CONSTRAINTS]
         joint_friction = -mode.slip_sign * robot.coulomb_effort
         damping[robot.friction_dofs] += joint_friction
-        geometry = contact_set.rows(dynamics, v)
         J, _, b = acceleration_rows(bound.bilateral, dynamics, inputs.feedback)
         J_contact = contact_set.with_turning(dynamics, geometry)
         s = J_contact @ v
@@ -386,4 +387,4 @@ def _root(function: Callable[[float], float], begin: float, end: float) -> float
     """Return where a function changes its sign between two times, to rounding; the end if it does not quite."""
     if function(begin) * function(end) > 0.0:
         return end
-    return float(scipy.optimize.brentq(function, begin, end, xtol=4.0 * EPSILON, rtol=4.0 * EPSILON))
+    return bracketed_root(function, begin, end)

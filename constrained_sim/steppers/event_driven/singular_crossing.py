@@ -5,7 +5,7 @@ Its inertia carries it straight on, and the forces ``J^T lam`` stay smooth, thou
 both sides. But they cannot be computed: at a distance x of such a place a violation of the rows by rounding, c, is a
 displacement c / x towards the other path, and an acceleration 2 c v^2 / x^3 of it.
 
-So within a singular crossing, x < ``ENTER_SIGMA``, combinations of rows that are so small are not enforced: they push
+So within a singular crossing, x < ``enter_sigma``, combinations of rows that are so small are not enforced: they push
 as they did at the entry, and change as they changed there. The velocity that this leaves is of second order in the time
 that the crossing takes, and none of it is along the path: behind it the projection onto the rows, in the metric of M,
 takes it away and leaves the momentum along the path as it is. The multipliers that are reported of a crossing are those
@@ -21,19 +21,8 @@ from typing import NamedTuple
 import numpy as np
 
 from constrained_sim.solvers import System
+from constrained_sim.steppers.event_driven.options import EVENTS
 from constrained_sim.validation import Array
-
-ENTER_SIGMA = 1e-3
-"""Singular value of the scaled rows below which a combination of them is not enforced in a crossing."""
-
-SINGULAR_SIGMA = 1e-5
-"""Singular value of the scaled rows that a mechanism reaches which moves through a singular position."""
-
-LOOKAHEAD = 1e-2
-"""[rad, m] How far ahead rows are looked at where a motion begins: it may begin in a singular position."""
-
-OFF_PATH = 1e-6
-"""Row velocity within the crossing, relative to the largest velocity, from which on the motion has left its path."""
 
 
 class SingularCrossing(NamedTuple):
@@ -88,7 +77,7 @@ class ScaledRows:
 
     def within(self, crossing: SingularCrossing, t: float) -> CrossingFactorization:
         """Return the factored system of a crossing at the time `t`."""
-        rank, system = self.rank(ENTER_SIGMA), self.system
+        rank, system = self.rank(EVENTS.enter_sigma), self.system
         left, small = self._left[:, :rank], self._right[rank:]
         lam = crossing.lam - left @ (left.T @ (crossing.lam * self._unit)) / self._unit
         push = (system.whiten((crossing.push + (t - crossing.t) * crossing.rate)[None])[0] @ small.T) @ small
