@@ -37,7 +37,6 @@ from constrained_sim.contact_solvers import (
 )
 from constrained_sim.contact_solvers.options import OPTIONS
 from constrained_sim.contact_solvers.problem import ContactSolution
-from constrained_sim.contact_solvers.quick_solution import NAMES
 from constrained_sim.exceptions import ContactNotSolved, InexactContact, InvalidValue, UnknownName
 
 OPEN, STICKING, SLIDING = 0, 1, 2
@@ -546,9 +545,7 @@ def test_friction_of_any_strength(make, method, seed):
 
 def alone(method, problem):
     """Return the impulses, and their error [N s], of one method without the help of others."""
-    first, budget = next(ContactMethod(method).schedule)
-    assert NAMES[first] == method
-    return METHODS[method](problem, np.zeros(len(problem.b)), 0.0, budget)[:2]
+    return METHODS[method].solve(problem, np.zeros(len(problem.b)), 0.0, METHODS[method].budget)[:2]
 
 
 @pytest.mark.parametrize("method", ["interior_point", "pivoting"])
@@ -637,7 +634,7 @@ def test_pinocchios_method_comes_near(make):
     rng = np.random.default_rng(8)
     for _ in range(10):
         problem = make(rng, 0.5)
-        r, error, _ = METHODS["admm"](problem, np.zeros(len(problem.b)), 0.0, 5000)
+        r, error, _ = METHODS["admm"].solve(problem, np.zeros(len(problem.b)), 0.0, 5000)
         assert problem.residual(r) < 1e-5
         assert error <= 1e-5 * max(np.abs(problem.scaled.p * problem.b).max(), np.abs(r).max())
 

@@ -22,16 +22,6 @@ class Kind(StrEnum):
     sensors = "sensors"
 
 
-CONTACT_METHODS = {
-    "newton": "Newton's method on the natural map: all digits in a few steps, of nearly all problems. The default.",
-    "interior_point": "An interior-point method: few iterations, however many rows depend on each other.",
-    "continuation": "Follows the solutions of contacts whose compliance vanishes, however rows depend on each other.",
-    "pivoting": "Lemke's method on pyramids inside the cones: in a time that grows with the third power of the rows.",
-    "gauss_seidel": "Projected Gauss-Seidel, contact by contact; Newton's method makes the last digits.",
-    "admm": "Pinocchio's alternating-direction method of multipliers; Newton's method makes the last digits.",
-}
-"""What is said about members of ``METHODS``."""
-
 FACTORIZATIONS = {
     "lu": "LU with partial pivoting. The default.",
     "qr_pivoting": "Householder QR with pivoted columns.",
@@ -77,7 +67,7 @@ def described(kind: Kind) -> dict[str, dict[str, Any]]:
     if kind is Kind.contact_methods:
         from constrained_sim.contact_solvers import METHODS
 
-        return {name: {"about": CONTACT_METHODS.get(name, "")} for name in METHODS}
+        return {name: {"about": method.about} for name, method in METHODS.items()}
     if kind is Kind.factorizations:
         from constrained_sim.solvers.direct import FACTORIZATIONS as KNOWN
 

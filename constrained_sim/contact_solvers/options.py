@@ -25,6 +25,11 @@ class ContactOptions(NamedTuple):
             relative to them. Where there is no solution impulses grow without bound, and errors relative to them fall.
         strong_friction: coefficient of contacts that stick whatever the force where this allows no motion: steeper than
             any contact is, and far from where squares of it hide a number of order 1.
+        newton_budget: steps of Newton's method: it takes a few, or goes to and fro.
+        interior_point_budget: steps of the interior-point method, which takes about twenty.
+        gauss_seidel_budget: iterations, in all rounds.
+        admm_budget: iterations.
+        pivoting_budget: pyramids.
         start_iterations: Gauss-Seidel iterations before Newton's method; they take less time than two of its steps, and
             save it more than half of them.
         first_round: Gauss-Seidel iterations before Newton's method is tried from where they have led, so many that
@@ -77,6 +82,11 @@ class ContactOptions(NamedTuple):
     tolerable: float = 1e-5
     max_amplification: float = 1e3
     strong_friction: float = 100.0
+    newton_budget: int = 12
+    interior_point_budget: int = 50
+    gauss_seidel_budget: int = 10000
+    admm_budget: int = 2000
+    pivoting_budget: int = 24
     start_iterations: int = 20
     first_round: int = 300
     newton_steps: int = 20

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from constrained_sim.validation import Array
 
-NAMES = "stick", "newton", "interior_point", "continuation", "pivoting", "gauss_seidel", "admm"
-BY_STICKING, NEWTON, INTERIOR_POINT, CONTINUATION, PIVOTING, GAUSS_SEIDEL, ADMM = range(len(NAMES))
+NAMES = "stick", "newton", "interior_point", "continuation"
+BY_STICKING, NEWTON, INTERIOR_POINT, CONTINUATION = range(len(NAMES))
 
 
 class QuickSolution(NamedTuple):

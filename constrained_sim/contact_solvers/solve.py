@@ -7,10 +7,10 @@ All contacts stick, which is linear; else the methods of :data:`SCHEDULE` in tur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,48 +25,20 @@ from constrained_sim.contact_solvers.pivoting import pivoting
 from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution, no_values
 from constrained_sim.contact_solvers.projected_gauss_seidel import projected_gauss_seidel
 from constrained_sim.contact_solvers.quick_solution import (
-    ADMM,
     BY_STICKING,
     CONTINUATION,
-    GAUSS_SEIDEL,
     INTERIOR_POINT,
     NAMES,
     NEWTON,
-    PIVOTING,
     QuickSolution,
 )
-from constrained_sim.contact_solvers.scaled_problem import ScaledProblem, accuracy_of, impulse_scale, scaled_problem
+from constrained_sim.contact_solvers.scaled_problem import accuracy_of, impulse_scale, scaled_problem
 from constrained_sim.contact_solvers.status import classify, without_open
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
 from constrained_sim.contact_solvers.vanishing_compliance import choose_solution, rigid_limit
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.linalg.products import matvec
 from constrained_sim.validation import Array, finite_array, lookup, number
-
-Method = Callable[[ContactProblem, Array, float, int], tuple[Array, float, int]]
-"""From a problem, impulses (n,) to begin with, a tolerance [N s] and the most iterations to impulses, their error [N s]
-and the iterations done. What a method cannot do it leaves as it is."""
-
-SCHEDULE = (
-    *((NEWTON, 12), (INTERIOR_POINT, 50), (CONTINUATION, OPTIONS.compliances)),
-    *((GAUSS_SEIDEL, 10000), (ADMM, 2000), (PIVOTING, 24)),
-)
-"""Methods in turn, and how many iterations each may do.
-
-Newton's method solves nearly all. Where contacts are about to stick, slip or part it may go to and fro; the path of the
-interior-point method leads around that, in a time that does not vary much. It has no model of rolling friction and of
-known slip, and may end at a turn of its path, or early where rows depend on each other, as those of many joints at
-their stops. Continuation follows the solutions of contacts whose compliance vanishes, however rows depend on each
-other, in walls of bricks too, unless its path turns. Gauss-Seidel and ADMM know no rank: they solve these, also with
-hundreds of contacts. Pivoting passes the turns, in a time that grows with the third power of the rows. All but the
-first two are tried where nothing is acceptable, pivoting of many rows where nothing is tolerable.
-"""
-
-QUICK = NEWTON, INTERIOR_POINT
-"""What takes so little time that it is tried where what was found is acceptable, but not all that rounding allows."""
-
-COMPILED = NEWTON, INTERIOR_POINT, CONTINUATION
-"""What :func:`solve_quick` can do."""
 
 
 @kernel
@@ -95,19 +67,17 @@ def solve_quick(G, b, laws, start, tolerance, newton_first, may_stick):
             return found
     wanted = accuracy_of(laws, problem.p, b, tolerance)
     r, error, by, iterations = begin_newton(problem, start), np.inf, BY_STICKING, 0
-    for method, budget in SCHEDULE:
+    for method in (NEWTON, INTERIOR_POINT, CONTINUATION):
         magnitude = impulse_scale(laws, problem.p, b, r)
-        enough = OPTIONS.sufficient if method in QUICK else acceptable(tolerance, magnitude)
+        enough = acceptable(tolerance, magnitude) if method == CONTINUATION else OPTIONS.sufficient
         if error <= max(wanted, enough * magnitude):
             break
         if method == NEWTON:
-            other, left, done = newton(problem, r, wanted, budget)
+            other, left, done = newton(problem, r, wanted, OPTIONS.newton_budget)
         elif method == INTERIOR_POINT:
-            other, left, done = interior_point(problem, r, wanted, budget)
-        elif method == CONTINUATION:
-            other, left, done = rigid_limit(problem, budget)
+            other, left, done = interior_point(problem, r, wanted, OPTIONS.interior_point_budget)
         else:
-            break
+            other, left, done = rigid_limit(problem, OPTIONS.compliances)
         iterations += done
         if left < error:
             r, error, by = other, left, method
@@ -188,21 +158,19 @@ class ContactMethod:
         object.__setattr__(self, "tolerance", number("contact tolerance", self.tolerance, 0.0))
 
     @property
-    def schedule(self) -> Iterator[tuple[int, int]]:
-        """Methods and their budgets in turn, this one first."""
-        first = NAMES.index(self.name)
-        yield first, dict(SCHEDULE)[first]
-        yield from (entry for entry in SCHEDULE if entry[0] != first)
+    def schedule(self) -> list[str]:
+        """Names of all methods in turn, this one first."""
+        return [self.name, *(name for name in METHODS if name != self.name)]
 
     @cached_property
     def newton_first(self) -> bool:
         """Whether Newton's method is the first choice."""
-        return self.name == NAMES[NEWTON]
+        return self.name == "newton"
 
     @cached_property
     def without_newton(self) -> ContactMethod:
         """What to begin with where Newton's method would be the first and is not likely to do."""
-        return replace(self, name=NAMES[INTERIOR_POINT]) if self.newton_first else self
+        return replace(self, name="interior_point") if self.newton_first else self
 
     def solution(self, found: QuickSolution) -> ContactSolution:
         """Return what a kernel `found`, judged by the tolerance."""
@@ -218,7 +186,7 @@ def solve_contacts(
     """Solve `problem`; the result depends on the problem only, never on what was solved before.
 
     First all contacts are taken to stick, which is linear. Where this violates a cone, the chosen method comes first,
-    then those of :data:`SCHEDULE` in turn, until one converges or all have had their say. They aim at the tolerance, or
+    then those of :data:`METHODS` in turn, until one converges or all have had their say. They aim at the tolerance, or
     rounding; a slow one is left out where what was found is acceptable. Where dependent rows leave a choice of forces
     or of motions, what is returned is the one solution that
     :mod:`~constrained_sim.contact_solvers.vanishing_compliance` explains, whichever was found.
@@ -267,24 +235,24 @@ def _follow_schedule(
         raise NonFiniteMotion("the velocities of contacts are NaN or infinite")
     scaled = problem.scaled
     wanted = float(accuracy_of(scaled.laws, scaled.p, scaled.b, method.tolerance))
-    impulse, by, iterations = quick.impulse, quick.method, quick.iterations
-    error, schedule = quick.residual * quick.magnitude, list(method.schedule)
-    if by == BY_STICKING:
+    impulse, by, iterations = quick.impulse, NAMES[quick.method], quick.iterations
+    error, schedule = quick.residual * quick.magnitude, method.schedule
+    if quick.method == BY_STICKING:
         impulse, error = begin_newton(scaled, start), np.inf
     else:
-        schedule = [entry for entry in schedule if entry[0] not in COMPILED]
-    for which, budget in schedule:
+        schedule = [name for name in schedule if not METHODS[name].is_compiled]
+    for name in schedule:
         magnitude = float(impulse_scale(scaled.laws, scaled.p, scaled.b, impulse))
-        enough = OPTIONS.sufficient if which in QUICK else acceptable(method.tolerance, magnitude)
-        if which == PIVOTING and len(impulse) > OPTIONS.pivoting_rows:
-            enough = OPTIONS.tolerable
+        enough = METHODS[name].needed_above(len(impulse), acceptable(method.tolerance, magnitude))
         if error <= max(wanted, enough * magnitude):
             break
-        other, left, done = METHODS[NAMES[which]](problem, impulse, wanted, budget)
+        other, left, done = METHODS[name].solve(problem, impulse, wanted, METHODS[name].budget)
         iterations += done
         if left < error:
-            impulse, error, by = other, left, which
-    return method.solution(conclude(scaled, impulse, error, (by, iterations), method.tolerance))
+            impulse, error, by = other, left, name
+    known = NAMES.index(by) if by in NAMES else BY_STICKING
+    found = conclude(scaled, impulse, error, (known, iterations), method.tolerance)
+    return method.solution(found)._replace(method=by)
 
 
 def gauss_seidel(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
@@ -313,19 +281,91 @@ def continuation(problem: ContactProblem, impulse: Array, tolerance: float, budg
     return limit, float(error), int(tried)
 
 
-def _compiled(method: Callable[[ScaledProblem, Array, float, int], tuple[Array, float, int]]) -> Method:
-    """Return a method that a kernel is."""
-    return lambda problem, impulse, tolerance, budget: method(problem.scaled, impulse, tolerance, budget)
+class ContactAlgorithm(NamedTuple):
+    """A way to solve contact problems, and when it is worth while.
+
+    Attributes:
+        solve: from a problem, impulses (n,) to begin with, a tolerance [N s] and the most iterations to impulses, their
+            error [N s] and the iterations done. What it cannot do it leaves as it is.
+        budget: the most iterations.
+        about: what it is, in a line.
+        is_compiled: whether :func:`solve_quick` has tried it.
+        is_quick: whether it takes so little time that it is tried where what was found is acceptable, but not all that
+            rounding allows.
+        most_rows: of problems for which it is tried where nothing is acceptable; with more where nothing is tolerable.
+    """
+
+    solve: Callable[[ContactProblem, Array, float, int], tuple[Array, float, int]]
+    budget: int
+    about: str
+    is_compiled: bool = False
+    is_quick: bool = False
+    most_rows: float = np.inf
+
+    def needed_above(self, rows: int, acceptable: float) -> float:
+        """Return the relative error above which it is tried on a problem of so many `rows`."""
+        if self.is_quick:
+            return OPTIONS.sufficient
+        return acceptable if rows <= self.most_rows else OPTIONS.tolerable
 
 
-METHODS: dict[str, Method] = {
-    "newton": _compiled(newton),
-    "interior_point": _compiled(interior_point),
-    "continuation": continuation,
-    "pivoting": pivoting,
-    "gauss_seidel": gauss_seidel,
-    "admm": admm,
+def _newton(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
+    found: tuple[Array, float, int] = newton(problem.scaled, impulse, tolerance, budget)
+    return found
+
+
+def _interior_point(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
+    found: tuple[Array, float, int] = interior_point(problem.scaled, impulse, tolerance, budget)
+    return found
+
+
+METHODS = {
+    "newton": ContactAlgorithm(
+        _newton,
+        OPTIONS.newton_budget,
+        "Newton's method on the natural map: all digits in a few steps, of nearly all problems. The default.",
+        is_compiled=True,
+        is_quick=True,
+    ),
+    "interior_point": ContactAlgorithm(
+        _interior_point,
+        OPTIONS.interior_point_budget,
+        "An interior-point method: few iterations, however many rows depend on each other.",
+        is_compiled=True,
+        is_quick=True,
+    ),
+    "continuation": ContactAlgorithm(
+        continuation,
+        OPTIONS.compliances,
+        "Follows the solutions of contacts whose compliance vanishes, however rows depend on each other.",
+        is_compiled=True,
+    ),
+    "gauss_seidel": ContactAlgorithm(
+        gauss_seidel,
+        OPTIONS.gauss_seidel_budget,
+        "Projected Gauss-Seidel, contact by contact; Newton's method makes the last digits.",
+    ),
+    "admm": ContactAlgorithm(
+        admm,
+        OPTIONS.admm_budget,
+        "Pinocchio's alternating-direction method of multipliers; Newton's method makes the last digits.",
+    ),
+    "pivoting": ContactAlgorithm(
+        pivoting,
+        OPTIONS.pivoting_budget,
+        "Lemke's method on pyramids inside the cones: in a time that grows with the third power of the rows.",
+        most_rows=OPTIONS.pivoting_rows,
+    ),
 }
+"""All methods, in the order in which they are tried.
+
+Newton's method solves nearly all. Where contacts are about to stick, slip or part it may go to and fro; the path of the
+interior-point method leads around that, in a time that does not vary much. It has no model of rolling friction and of
+known slip, and may end at a turn of its path, or early where rows depend on each other, as those of many joints at
+their stops. Continuation follows the solutions of contacts whose compliance vanishes, however rows depend on each
+other, in walls of bricks too, unless its path turns. Gauss-Seidel and ADMM know no rank: they solve these, also with
+hundreds of contacts. Pivoting passes the turns, in a time that grows with the third power of the rows.
+"""
 
 
 def compile_methods() -> None:
