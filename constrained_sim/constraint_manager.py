@@ -123,7 +123,7 @@ class ConstraintManager:
         Raises:
             UnknownName: a link or joint that the robot does not have.
         """
-        return ConstraintSet(self._robot, [constraint.bind(self._robot, q) for constraint in constraints])  # type: ignore[misc]
+        return ConstraintSet(self._robot, [constraint.bind(self._robot, q) for constraint in constraints])
 
     def remember_targets(self, q: Array, name: str | None = None) -> None:
         """Remember that the targets of `name`, None: of all that is declared, were resolved at `q` (nq,)."""
@@ -138,7 +138,7 @@ class ConstraintManager:
         What is detected is left out: it is found anew.
         """
         members = {member.name: member for member in bound.members}
-        members[constraint.name] = constraint.bind(self._robot, q)  # type: ignore[assignment]
+        members[constraint.name] = constraint.bind(self._robot, q)
         order = {**self.declared, constraint.name: constraint}
         return ConstraintSet(self._robot, [members[name] for name in order if name in members])
 
@@ -281,7 +281,7 @@ class ConstraintManager:
                 raise InvalidValue("objects", [entry.name for entry in self._robot.objects], allowed) from error
             if one.name not in self._disabled:
                 members.append(member)
-        return ConstraintSet(self._robot, members)  # type: ignore[arg-type]
+        return ConstraintSet(self._robot, members)
 
 
 def _detected_contacts(robot: Robot, collisions: Collisions | None) -> DetectedContacts | None:

@@ -10,6 +10,7 @@ import numpy as np
 import pinocchio as pin
 
 from constrained_sim.constraints.bilateral_rows import BilateralRows
+from constrained_sim.contact.bound_contact import BoundContact
 from constrained_sim.dynamics.dynamics import Dynamics
 from constrained_sim.exceptions import InvalidValue, NotSupported, UnknownName
 from constrained_sim.robot import WORLD, Robot
@@ -65,7 +66,7 @@ class Constraint(ABC):
         return q
 
     @abstractmethod
-    def bind(self, robot: Robot, q: Array) -> object:
+    def bind(self, robot: Robot, q: Array) -> BoundConstraint | BoundContact:
         """Return the constraint on one robot: names become indices, a target that is None becomes what it is at `q`.
 
         Args:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from constrained_sim.contact.features import UNDIRECTED, NormalOwner
 from constrained_sim.contact.laws import Law
 from constrained_sim.robot import WORLD
 from constrained_sim.validation import Array
-
-if TYPE_CHECKING:
-    from constrained_sim.constraints.point_contact import PointContact
 
 
 class ContactProperties(NamedTuple):
@@ -53,7 +50,7 @@ class BoundContact:
         directions: (2, 3) unit vectors of lines, circles and faces in the joints' frames; else zero.
         rim_radii: radii of circles [m]; else 0.
         other_link: whose surface it is, where that is a link's.
-        declaration: what was bound; None of what was detected.
+        declaration: the :class:`~constrained_sim.constraints.PointContact` that was bound; None of what was detected.
     """
 
     name: str
@@ -70,4 +67,4 @@ class BoundContact:
     directions: Array = field(default_factory=lambda: UNDIRECTED)
     rim_radii: tuple[float, float] = (0.0, 0.0)
     other_link: str = WORLD
-    declaration: PointContact | None = None
+    declaration: Any = None
