@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.linalg.rank import LARGE_PIVOT, ROW_TOLERANCE
+from constrained_sim.linalg.rank import LARGE_PIVOT, ROW_TOLERANCE, TIE
 
 
 @kernel
@@ -20,7 +20,11 @@ def pivoted_factor(G, units):
     columns, rest = np.empty((n, n)), np.diag(G).copy()
     rank = 0
     while rank < n:
-        pivot = int(np.argmax(rest / units))
+        pivot, largest = 0, -1.0
+        for i in range(n):
+            share = rest[i] / units[i]
+            if share > largest * (1.0 + TIE):
+                pivot, largest = i, share
         if rest[pivot] <= ROW_TOLERANCE**2 * units[pivot]:
             break
         column = columns[rank]
