@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import null_space
 
 from constrained_sim.actuators import Efforts
 from constrained_sim.constrained_dynamics import ConstrainedSolution, ContactRows, solve_constrained_dynamics
@@ -21,7 +20,6 @@ from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.forward_dynamics import acceleration_rows
 from constrained_sim.impact import Impact, ImpactLaw
 from constrained_sim.integrators import Adaptive, Integrator
-from constrained_sim.linalg.rank import ROW_TOLERANCE
 from constrained_sim.robot import Robot
 from constrained_sim.solvers import RobotSystem, Solver
 from constrained_sim.stabilization import Baumgarte, Projection
@@ -189,15 +187,12 @@ class EventDriven(Stepper):
         return Mode.of(contact_set, candidates, solution.status, forces, friction_effort, s, here.v[friction_dofs])
 
     def _inside(self, here: Evaluation, mode: Mode) -> Mode:
-        """Return a mode with indeterminate forces of what holds away from the bounds that ended the last one.
-
-        Their effect is that on the motions which bilateral rows leave; what the others take up is not bounded.
-        """
+        """Return a mode with indeterminate forces of what holds away from the bounds that ended the last one."""
         held, joints, contact = mode.held, np.flatnonzero(mode.slip_sign == 0.0), here.J_contact
         rows = mode.force_rows(contact, mode.moving.friction(contact @ here.v))
         rows = np.vstack([rows, np.eye(self.robot.nv)[self.robot.friction_dofs[joints]]])
         forces = max_margin_forces(
-            rows @ null_space(here.J_bilateral, rcond=ROW_TOLERANCE) if len(here.J_bilateral) else rows,
+            (rows, here.J_bilateral),
             np.concatenate([mode.forces[held], mode.friction_effort[joints]]),
             np.searchsorted(held, mode.normals),
             mode.holding.among(held),

@@ -6,15 +6,18 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from constrained_sim.linalg.rank import ROW_TOLERANCE
 from constrained_sim.steppers.event_driven.contact_modes import FrictionBlocks
 from constrained_sim.steppers.event_driven.options import EVENTS
 from constrained_sim.validation import Array
 
 
 def max_margin_forces(
-    J: Array, forces: Array, one_sided: npt.NDArray[np.intp], blocks: FrictionBlocks, most: Array
+    rows: tuple[Array, Array], forces: Array, one_sided: npt.NDArray[np.intp], blocks: FrictionBlocks, most: Array
 ) -> Array:
     """Return forces with the same effect ``J^T r`` whose least margin to their bounds is largest.
+
+    It is the same on all motions that bilateral rows leave: what is missing else, these take up.
 
     Forces of least norm may lie on a cone though others, with the same effect, are well inside it: then nothing is
     about to slip or to turn. The margin of a force that pushes is the force itself, of friction and moments that hold
@@ -23,14 +26,17 @@ def max_margin_forces(
     before would have passed (Kelley, The cutting-plane method for solving convex programs, 1960).
 
     Args:
-        J: (n, nv) rows of forces, those of dry joint friction last.
+        rows: J (n, nv) of forces, those of dry joint friction last; and bilateral rows (m, nv).
         forces: (n,) of these rows [N, N m].
         one_sided: (p,) which of them push.
         blocks: friction that holds, its rows among these.
         most: (d,) the largest efforts of dry friction [N m, N].
     """
+    J, bilateral = rows
     lengths = np.linalg.norm(J, axis=1)
     lengths[lengths == 0.0] = 1.0
+    if len(bilateral):
+        J = J @ scipy.linalg.null_space(bilateral, rcond=ROW_TOLERANCE)
     left, singular, _ = np.linalg.svd(J / lengths[:, None])
     balanced = left[:, int((singular > EVENTS.balanced).sum()) :] / lengths[:, None]
     if not balanced.shape[1]:
@@ -46,11 +52,11 @@ def max_margin_forces(
         if np.isfinite(reachable) and reached >= reachable - EVENTS.missing_margin * abs(reachable):
             break
         cuts = np.vstack([cuts, new])
-        # rows (forces + balanced z) + limits >= t, the limits of the cones being zero
-        rows = np.vstack([planes, cuts])
+        # sides (forces + balanced z) + limits >= t, the limits of the cones being zero
+        sides = np.vstack([planes, cuts])
         program = scipy.optimize.linprog(
             np.append(np.zeros(balanced.shape[1]), -1.0),
-            np.hstack([-rows @ balanced, np.ones((len(rows), 1))]),
+            np.hstack([-sides @ balanced, np.ones((len(sides), 1))]),
             np.concatenate([planes @ forces + limits, cuts @ forces]),
             bounds=[(None, None)] * balanced.shape[1] + [(None, float(np.abs(forces).max()))],
         )
