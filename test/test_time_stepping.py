@@ -338,7 +338,7 @@ def test_block_sticks_below_the_friction_angle(degrees):
     assert np.abs(sim.state.v).max() < 1e-13
     assert np.abs(sim.state.q - start.q).max() < 1e-13
     assert {contact.status for contact in result.contact_forces.values()} == {ContactStatus.STICKING}
-    assert drag(result) == pytest.approx([0, 0, 2.0 * GRAVITY], abs=1e-10)
+    assert pushes(result) == pytest.approx([0, 0, 2.0 * GRAVITY], abs=1e-10)
 
 
 @pytest.mark.parametrize("degrees", [24.3, 35.0])
@@ -514,7 +514,7 @@ def test_what_has_stopped_feels_its_weight_alone(dt):
         sim.step()
     assert 0.0 < sim.state.t < 0.1
     weight = 2.0 * GRAVITY
-    assert drag(sim.step()) == pytest.approx([0, 0, weight], abs=1e-11 * weight)
+    assert pushes(sim.step()) == pytest.approx([0, 0, weight], abs=1e-11 * weight)
 
 
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
@@ -958,7 +958,7 @@ def test_contact_lets_go_without_pulling():
     for force, expected in ((1.5 * GRAVITY, 0.0), (3.0 * GRAVITY, 0.5 * GRAVITY)):
         result = sim.step(wrenches=[Wrench("block", (0, 0, force))])
         assert result.a[2] == pytest.approx(expected, abs=1e-11)
-        assert drag(result)[2] == pytest.approx(max(0.0, 2.0 * GRAVITY - force), abs=1e-10)
+        assert pushes(result)[2] == pytest.approx(max(0.0, 2.0 * GRAVITY - force), abs=1e-10)
 
 
 # -- solvers and methods

@@ -13,7 +13,7 @@ from constrained_sim.constrained_dynamics import NOTHING_KNOWN
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.contact_solvers.quick_solution import BY_STICKING
 from constrained_sim.dynamics.free_flyer import mean_acceleration
-from constrained_sim.dynamics.tree import pose_of
+from constrained_sim.dynamics.tree import Tree, pose_of
 from constrained_sim.robot import Robot
 from constrained_sim.stabilization import Projection
 from constrained_sim.steppers.borrowed import borrowed
@@ -70,11 +70,9 @@ def sizes_of(robot: Robot, bound: ConstraintSet) -> Sizes:
     )
 
 
-def compiled_model(robot: Robot, bound: ConstraintSet, options: StepOptions, sizes: Sizes) -> StepModel:
-    """Return the model for which steps are compiled; for a robot and constraints kernels know."""
-    model = robot_model(robot)
-    assert model.tree is not None, "a robot that kernels do not know"
-    work = work_space(sizes, pose_of(model.tree), pose_of(model.tree))
+def compiled_model(robot: Robot, tree: Tree, bound: ConstraintSet, options: StepOptions, sizes: Sizes) -> StepModel:
+    """Return the model for which steps are compiled, of a robot with this `tree` and of constraints kernels know."""
+    model, work = robot_model(robot), work_space(sizes, pose_of(tree), pose_of(tree))
     rows = bound.bounds, bound.bilateral.arrays
     sizes_and_order = tuple(sizes), bound.row_order
     made: StepModel = make_step_model(model, contacts_of(bound.contacts), *rows, options, *sizes_and_order, work)
@@ -91,14 +89,14 @@ class SubstepRunner:
     """
 
     def __init__(
-        self, robot: Robot, bound: ConstraintSet, options: StepOptions, stabilization: Projection, compiled: bool
+        self, robot: Robot, bound: ConstraintSet, options: StepOptions, stabilization: Projection, tree: Tree | None
     ) -> None:
-        """Prepare steps of `robot`: `compiled`, or such as do whatever is declared."""
+        """Prepare steps of `robot`: compiled ones of a `tree` that kernels know; None: such as do what is declared."""
         self.bound, self.sizes = bound, sizes_of(robot, bound)
         self.interpreted: InterpretedSubstepModel | None = None
         self.model: StepModel | InterpretedSubstepModel
-        if compiled:
-            self.model = compiled_model(robot, bound, options, self.sizes)
+        if tree is not None:
+            self.model = compiled_model(robot, tree, bound, options, self.sizes)
         else:
             self.model = self.interpreted = InterpretedSubstepModel(robot, bound, options, self.sizes, stabilization)
         self._length = packed_size(self.sizes)

@@ -114,7 +114,9 @@ class Substeps(Stepper):
         runner = self._runners.get(compiled)
         if runner is None or runner.bound is not begin.bound:
             options = StepOptions(self.integrator.theta, self.stabilization.position_tolerance, self._impact_speed)
-            runner = SubstepRunner(self.robot, begin.bound, options, self.stabilization, compiled)
+            runner = SubstepRunner(
+                self.robot, begin.bound, options, self.stabilization, self.robot.tree if compiled else None
+            )
             self._runners[compiled] = runner
         return runner
 
