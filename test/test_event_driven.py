@@ -30,6 +30,7 @@ from mechanisms import (
     urdf,
 )
 from scipy.integrate import solve_ivp
+from scipy.linalg import null_space
 from scipy.optimize import brentq
 
 from constrained_sim import (
@@ -724,20 +725,26 @@ def test_a_gear_at_its_stop_with_dry_friction() -> None:
     assert np.abs(result.dry_friction).max() == pytest.approx(7.0 - 2.5 * share, rel=1e-12)
 
 
-def test_forces_inside_their_cones() -> None:
-    """Three feet and a stop: the same effect, margins not less, and above zero where forces of least norm have none."""
+@pytest.mark.parametrize("held", [0, 2])
+def test_forces_inside_their_cones(held: int) -> None:
+    """Three feet and a stop: the same effect, margins not less, and above zero where forces of least norm have none.
+
+    The effect is that on the motions which so many bilateral rows leave.
+    """
     rng = np.random.default_rng(4)
     for _ in range(20):
         places, friction = rng.normal(size=(3, 3)), rng.uniform(0.3, 1.0, 3)
         J = np.vstack([np.hstack([np.eye(3), pin.skew(place).T]) for place in places] + [rng.normal(size=(1, 6))])
         inside = np.concatenate([rng.normal(size=(3, 3)).ravel(), [1.0]])
         inside[2:9:3] = 2.0 * np.hypot(inside[0:9:3], inside[1:9:3]) / friction
-        rest = np.linalg.lstsq(J.T, J.T @ inside)[0]  # of least norm, wherever that is
+        bilateral = rng.normal(size=(held, 6))
+        felt = J @ (null_space(bilateral) if held else np.eye(6))
+        rest = np.linalg.lstsq(felt.T, felt.T @ inside)[0]  # of least norm, wherever that is
         contacts = np.arange(3)
         rows = 3 * contacts[:, None] + [0, 1]
         blocks = FrictionBlocks(contacts, 3 * contacts + 2, rows, np.ones(3, dtype=bool), friction)
-        found = max_margin_forces(J, rest, np.array([2, 5, 8, 9]), blocks, np.zeros(0))
-        assert J.T @ found == pytest.approx(J.T @ inside, abs=1e-9)
+        found = max_margin_forces((J, bilateral), rest, np.array([2, 5, 8, 9]), blocks, np.zeros(0))
+        assert felt.T @ found == pytest.approx(felt.T @ inside, abs=1e-9)
         margins = found[2:9:3] - np.hypot(found[0:9:3], found[1:9:3]) / friction
         at_least = (inside[2:9:3] - np.hypot(inside[0:9:3], inside[1:9:3]) / friction).min()
         assert min(margins.min(), found[9]) > 0.8 * min(at_least, 1.0)
