@@ -47,6 +47,7 @@ from constrained_sim import (
     Robot,
     Simulator,
     Sticking,
+    WorldObject,
     assemble,
     constraint_system,
 )
@@ -723,6 +724,29 @@ def test_a_gear_at_its_stop_with_dry_friction() -> None:
     assert np.abs(result.multipliers("stop")).max() == pytest.approx(share, rel=1e-12)
     assert np.abs(result.multipliers("gear")) == pytest.approx([share], rel=1e-12)
     assert np.abs(result.dry_friction).max() == pytest.approx(7.0 - 2.5 * share, rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e5])
+def test_a_light_box_slides_on_a_heavy_one(ratio: float) -> None:
+    """``x = v t - mu g t^2 / 2``; what lies below carries both, and the ground holds it against that friction."""
+    friction, speed, duration = 0.5, 1.0, 5e-3
+    upper = Robot.from_urdf(urdf(link("box", 1.0, shape='<box size="0.2 0.2 0.2"/>')), floating_base=True)
+    lower = WorldObject.box("lower", (0.4, 0.4, 0.2), ratio, friction, (0, 0, 0.1, 0, 0, 0, 1))
+    robot = upper.with_objects([lower])
+    v = np.zeros(robot.nv)
+    v[0] = speed
+    q = robot.neutral()
+    q[2] = 0.3
+    sim = Simulator(robot, dt=1e-3, collisions=Collisions({"ground": Plane()}, friction=friction), q=q, v=v, **EVENTS)
+    while sim.state.t < duration - 1e-9:
+        result = sim.step()
+        above = [contact.force for contact in result.contact_forces.values() if contact.link == "box"]
+        below = [contact.force for contact in result.contact_forces.values() if contact.link != "box"]
+        assert np.sum(above, axis=0) == pytest.approx([-friction * GRAVITY, 0.0, GRAVITY], abs=1e-9)
+        carried = (1.0 + ratio) * GRAVITY
+        assert np.sum(below, axis=0) == pytest.approx([-friction * GRAVITY, 0.0, carried], abs=1e-12 * carried + 1e-9)
+    assert sim.state.q[0] == pytest.approx(speed * duration - 0.5 * friction * GRAVITY * duration**2, abs=1e-14)
+    assert np.abs(sim.state.v[6:]).max() < 1e-12
 
 
 @pytest.mark.parametrize("held", [0, 2])

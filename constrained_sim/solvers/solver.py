@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -39,34 +39,34 @@ class System:
         """Take the matrices as they are; `parents` None: M may be full."""
         self.M, self.J = M, J
         self.parents = np.arange(-1, M.shape[0] - 1) if parents is None else parents
-        self._analysis: tuple[Any, ...] = ()
 
-    def _analyse(self) -> tuple[Any, ...]:
-        if not self._analysis:
-            self._analysis = analyse(self.M, self.parents, self.J)
-        return self._analysis
+    @cached_property
+    def _analysis(self) -> Analysis:
+        found: Analysis = analyse(self.M, self.parents, self.J)
+        return found
 
     @property
     def inertia_factor(self) -> Array:
         """(nv, nv) lower triangular L, ``M = L^T L``."""
-        return self._analyse()[0]
+        return self._analysis.inertia_factor
 
     @property
     def whitened_rows(self) -> Array:
         """(m, nv) rows ``L^-T J^T`` transposed; times their own transpose they are the Delassus matrix."""
-        return self._analyse()[1]
+        return self._analysis.whitened_rows
 
     @cached_property
     def row_space(self) -> RowSpace:
         """Which rows of J are independent."""
-        _, whitened, scale, cholesky, is_regular = self._analyse()
-        return RowSpace.regular(scale, cholesky) if is_regular else RowSpace.pivoted(whitened, whitened)
+        found, rows = self._analysis, self.whitened_rows
+        return RowSpace.regular(found.scale, found.cholesky) if found.is_regular else RowSpace.pivoted(rows, rows)
 
     def with_rows(self, rows: Array) -> System:
         """Return the same system with more `rows` (k, nv) after its own."""
         other = copy(self)
-        other.J, other._analysis = np.vstack([self.J, rows]), ()
-        other.__dict__.pop("row_space", None)
+        other.J = np.vstack([self.J, rows])
+        for known in ("_analysis", "row_space"):
+            vars(other).pop(known, None)
         return other
 
     def free_diagonal(self, rows: Array) -> Array:
@@ -304,15 +304,28 @@ def check_consistency(system: System, residual: float) -> None:
         raise InconsistentConstraints(residual)
 
 
+class Analysis(NamedTuple):
+    """What all solvers need of M (nv, nv) and J (m, nv).
+
+    Attributes:
+        inertia_factor: (nv, nv) L of :func:`~constrained_sim.linalg.inertia_factor.factor_inertia`.
+        whitened_rows: (m, nv) of J.
+        scale: (m,) see :func:`~constrained_sim.linalg.rank.regular_rows`.
+        cholesky: (m, m) see there.
+        is_regular: whether the rows are far from depending on each other.
+    """
+
+    inertia_factor: Array
+    whitened_rows: Array
+    scale: Array
+    cholesky: Array
+    is_regular: bool
+
+
 @kernel
 def analyse(M, parents, J):
-    """Return what all solvers need of M (nv, nv) and J (m, nv).
-
-    Returns:
-        (L of :func:`~constrained_sim.linalg.inertia_factor.factor_inertia`, whitened rows of J, and scale, C and
-        whether they are regular as from :func:`~constrained_sim.linalg.rank.regular_rows`).
-    """
+    """Return the :class:`Analysis` of M (nv, nv) and J (m, nv)."""
     L = factor_inertia(M, parents)
     whitened = whiten(L, parents, J)
     scale, C, regular = regular_rows(whitened, whitened)
-    return L, whitened, scale, C, regular
+    return Analysis(L, whitened, scale, C, regular)

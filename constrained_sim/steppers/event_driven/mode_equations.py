@@ -57,11 +57,12 @@ class ModeEquations(NamedTuple):
         response, reaction = self.factorization.solve(force_rows, np.zeros((len(force_rows), len(self.lam))))
         delassus, error = held @ response.T, held @ self.free
         error[: len(self.mode.held)] += self.rate[self.mode.held]
+        diagonal = self.system.free_diagonal(held)
         if len(self.lam):
-            drop_held(delassus, error, held, np.abs(self.free), self.system.free_diagonal(held))
+            drop_held(delassus, error, held, np.abs(self.free), diagonal)
         squared = np.bincount(self.mode.moving_normals, np.sum(friction**2, axis=1), len(force_rows))
         size = np.sqrt(1.0 + squared)  # of the whole force per unit of r
-        inverse, balanced = _inverse(delassus / size)
+        inverse, balanced = _inverse(delassus / size, np.sqrt(diagonal))
         r = self.reference
         for _ in range(2):  # the second takes back what rounding has left
             r = r - inverse @ (error + delassus @ r) / size
@@ -100,11 +101,19 @@ class ModeEquations(NamedTuple):
         return (x * acceleration[:, 1] - y * acceleration[:, 0]) / np.hypot(x, y)
 
 
-def _inverse(delassus: Array) -> tuple[Array, Array]:
-    """Return the pseudoinverse of a matrix (n, n), and (k, n) orthonormal vectors that it takes to zero."""
-    left, singular, right = np.linalg.svd(delassus)
+def _inverse(delassus: Array, lengths: Array) -> tuple[Array, Array]:
+    """Return (n, n) what solves for forces of least norm, and (k, n) orthonormal vectors of forces that move nothing.
+
+    Args:
+        delassus: (n, n).
+        lengths: (n,) of the rows in the metric of M^-1: divided by them, rows of light and of heavy bodies compare.
+    """
+    scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    left, singular, right = np.linalg.svd(scale[:, None] * delassus * scale)
     rank = int((singular > EVENTS.independent * singular.max()).sum())
-    return (right[:rank].T / singular[:rank]) @ left[:, :rank].T, right[rank:]
+    balanced = np.linalg.qr((right[rank:] * scale).T)[0].T
+    solved = scale[:, None] * (right[:rank].T / singular[:rank]) @ (left[:, :rank].T * scale)
+    return solved - balanced.T @ (balanced @ solved), balanced
 
 
 def _shared(lam: Array, relief: Array) -> Array:
