@@ -47,7 +47,7 @@ class ContactOptions(NamedTuple):
         inside: part of the way to the boundary of the cones that a step of the interior-point method goes.
         short_step: part of a step below which the derivative of the slip counts `caution` times as much from then on:
             its direction is open where a contact comes to rest. It counts twice as much again after each other step.
-        caution: see there.
+        caution: how many times as much the derivative of the slip counts after a short step.
         centring: exponent of the part of a step that was not possible, which is what the next point keeps of mu;
             Mehrotra's is 3, for linear programs: less keeps points farther inside the cones.
         stalled: part of a step from which on no further one leads nearer.

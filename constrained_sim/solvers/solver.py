@@ -310,8 +310,8 @@ class Analysis(NamedTuple):
     Attributes:
         inertia_factor: (nv, nv) L of :func:`~constrained_sim.linalg.inertia_factor.factor_inertia`.
         whitened_rows: (m, nv) of J.
-        scale: (m,) see :func:`~constrained_sim.linalg.rank.regular_rows`.
-        cholesky: (m, m) see there.
+        scale: (m,) lengths of the rows in the metric of M^-1; 1 of a zero row.
+        cholesky: (m, m) lower triangular factor of the Delassus matrix of rows of length 1, if that is regular.
         is_regular: whether the rows are far from depending on each other.
     """
 
