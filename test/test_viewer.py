@@ -12,7 +12,7 @@ from constrained_sim.contact_solvers.status import ContactStatus
 from constrained_sim.controllers import CONTROLLERS
 from constrained_sim.exceptions import ConstrainedSimError, InvalidValue
 from constrained_sim.trajectory import Setup
-from constrained_sim.viewer.film import FilmOptions, film
+from constrained_sim.viewer.film import FilmOptions, film, gif_delays
 from constrained_sim.viewer.page import Page
 from constrained_sim.viewer.simulator_source import SimulatorSource
 from constrained_sim.viewer.trajectory_source import TrajectorySource
@@ -92,6 +92,11 @@ def test_buttons_and_sliders_act_on_a_simulator(browser):
         wait_until(lambda: sim.solver.name == "null_space")
         choose(tab, "joint", "knee")
         set_number(tab, "share of its limit", 0.5)
+        wait_until(lambda: page._controls._shares == {"knee": 0.5})
+        choose(tab, "joint", "hip")
+        wait_until(lambda: page._controls._share.value == 0.0)
+        choose(tab, "joint", "knee")
+        wait_until(lambda: page._controls._share.value == 0.5)
         set_number(tab, "real-time factor", 0.5)
         wait_until(lambda: page.source.speed == 0.5)
         tab.get_by_role("button", name="Go on").click()
@@ -102,7 +107,7 @@ def test_buttons_and_sliders_act_on_a_simulator(browser):
         tab.get_by_role("button", name="Pause").click()
         wait_until(lambda: page.source.is_paused)
         tab.get_by_role("button", name="Reset").click()
-        wait_until(lambda: sim.steps == 0)
+        wait_until(lambda: sim.steps == 0 and page._controls._share.value == 0.0)
         set_number(tab, "z [N]", 40)
         tab.get_by_role("button", name="Push").click()
         tab.get_by_role("button", name="Step", exact=True).click()
@@ -225,6 +230,123 @@ def test_controller_that_fails_pauses_and_the_page_says_why():
         assert source.frame().text == "IndexError: list index out of range"
     finally:
         source.close()
+
+
+def test_plots_of_a_simulation_are_numbers_from_its_first_instant_on():
+    """The browser shows no line in which one is none. Kinetic and potential energy are the robot's."""
+    sim = load_config(LEG).simulator()
+    with Page(SimulatorSource(sim)) as page:
+        for group in page._signals._groups:
+            page._signals.group.value = group
+            page._signals._is_chosen = True
+            page.source.reset()
+            for _ in range(3):
+                page.draw_frame()
+                page.source.step()
+            page._signals.draw()
+            assert page._signals._shown
+            assert all(np.isfinite(column).all() and len(column) == 3 for column in page._signals._plot.data)
+        energy = page.source.frame().energy
+        assert energy["kinetic"] == sim.kinetic_energy() > 0.0
+        assert energy["kinetic"] + energy["potential"] == pytest.approx(sim.mechanical_energy(), rel=1e-14)
+        assert energy["damping"] == sim.energy.damping < 0.0
+
+
+def test_energies_of_a_run_are_those_of_the_simulator(hop):
+    """At its end; the robot of the run at its state tells kinetic and potential energy."""
+    source = TrajectorySource(hop)
+    sim = Simulator(hop.setup.robot, q=hop.q[-1], v=hop.v[-1])
+    source.time = source.end
+    energy = source.frame().energy
+    assert energy["kinetic"] == pytest.approx(sim.kinetic_energy(), rel=1e-12)
+    assert energy["kinetic"] + energy["potential"] == pytest.approx(sim.mechanical_energy(), rel=1e-12)
+    assert energy["impact losses"] == pytest.approx(sum(impact.energy_lost for impact in hop.impacts), rel=1e-12)
+
+
+def test_contacts_are_there_before_the_first_step():
+    """Where the robot begins, open as long as no force is known."""
+    config = load_config(LEG)
+    (foot,) = SimulatorSource(config.simulator()).frame().contacts
+    assert (foot.name, foot.status, foot.link) == ("foot", ContactStatus.OPEN, "foot")
+    expected = config.simulator().step().contact_forces["foot"].position
+    np.testing.assert_allclose(foot.position, expected, atol=1e-4)
+
+
+def test_support_is_that_of_the_robot_alone(boxes):
+    """Boxes lie on the floor, the leg is above it: nothing supports the leg."""
+    run = boxes.run(0.1)
+    with Page(TrajectorySource(run)) as page, Page(SimulatorSource(boxes)) as live:
+        page.source.time = page.source.end
+        page.draw_frame()
+        live.source.step()
+        live.draw_frame()
+        assert any(contact.normal_force > 0.0 for contact in live.source.frame().contacts)
+        for shown in (page, live):
+            assert shown.server.scene.get_handle_by_name("/world/com") is not None
+            assert shown.server.scene.get_handle_by_name("/world/support") is None
+
+
+def test_impacts_shrink_and_vanish(hop):
+    """The disc is at the contact; 0.15 s later there is none, and none without the checkbox."""
+    (first, *_), name = hop.impacts, "/world/impacts/foot"
+    with Page(TrajectorySource(hop)) as page:
+        sizes = []
+        for after in (0.002, 0.1):
+            page.source.time = first.t + after
+            page.draw_frame()
+            sizes.append(page.server.scene.get_handle_by_name(name).point_size)
+        assert sizes[0] > 2.0 * sizes[1] > 0.0
+        page.options.impacts = False
+        page.draw_frame()
+        assert page.server.scene.get_handle_by_name(name) is None
+        page.options.impacts = True
+        page.source.time = first.t + 0.16
+        page.draw_frame()
+        assert page.server.scene.get_handle_by_name(name) is None
+
+
+def test_a_recording_ends_and_begins_again(hop):
+    """Without "repeat" it stops at its end, and the button plays it from the beginning."""
+    with Page(TrajectorySource(hop)) as page:
+        panel, source = page._controls, page.source
+        panel._repeat.value = False
+        panel._advance(2.0 * source.end)
+        assert source.time == source.end and panel._play.label == "Play"
+        panel._play_or_pause()
+        assert source.time == source.begin and panel._play.label == "Pause"
+        panel._repeat.value = True
+        panel._advance(2.0 * source.end)
+        assert source.time == source.begin and panel._play.label == "Pause"
+
+
+def test_films_begin_within_their_recording_and_keep_its_time(hop, tmp_path):
+    """A GIF counts in hundredths of a second; what cannot be is refused before anything is drawn."""
+    source = TrajectorySource(hop)
+    length = source.end - source.begin
+    assert FilmOptions(begin=length).instants(source).tolist() == [source.end]
+    for rate in (24.0, 30.0, 50.0):
+        delays = gif_delays(120, rate)
+        assert min(delays) >= 20 and len(delays) == 120
+        np.testing.assert_allclose(np.cumsum(delays), 1e3 / rate * np.arange(1, 121), atol=5.0 + 1e-9)
+    for options, said in ((FilmOptions(begin=2.0), "begin"), (FilmOptions(rate=60.0), "rate")):
+        with pytest.raises(InvalidValue, match=said):
+            film(source, tmp_path / "hop.gif", options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_film_is_drawn_as_asked(hop, tmp_path, browser):
+    """All pictures of one state are the same, the first one too; from another side it looks different."""
+    imageio, told = pytest.importorskip("imageio.v3"), []
+    size = {"width": 160, "height": 120, "rate": 5000.0, "speed": 1e-3, "duration": 4e-7}
+    still = {}
+    for name, camera in {"as ever": {}, "from above": {"elevation": 80.0}, "near": {"zoom": 3.0}}.items():
+        path = tmp_path / f"{name}.mp4"
+        assert film(TrajectorySource(hop), path, FilmOptions(**size, **camera), lambda *at: told.append(at)) == 2
+        still[name] = imageio.imread(path, index=None).astype(float)
+        assert np.abs(still[name][0] - still[name][1]).mean() < 0.5
+    assert told[:2] == [(1, 2), (2, 2)]
+    for other in ("from above", "near"):
+        assert np.mean(np.abs(still[other][0] - still["as ever"][0]) > 8.0) > 0.02
 
 
 def test_film_shows_motion(hop, tmp_path, browser):

@@ -59,7 +59,7 @@ class Outcome:
 
     Attributes:
         row: of the table.
-        trajectory: None where there is none.
+        trajectory: until the failure, where it failed; None where there is no step of it.
         config: of the simulation; None where it could not be read.
     """
 
@@ -88,6 +88,8 @@ def do_run(study: Study, run: int) -> Outcome:
     except MemoryError:
         row.status, row.reason, row.traceback = OUT_OF_MEMORY, memory_reason(study), traceback.format_exc()
     except (Exception, SystemExit) as error:
+        done = getattr(error, "trajectory", None)
+        outcome.trajectory = done if done is not None and len(done.t) else None
         row.status, row.reason, row.traceback = RAISED, _one_line(error), traceback.format_exc()
     row.passed = row.status == DONE and study.condition.holds(row.measures)
     return outcome
@@ -133,15 +135,23 @@ def run_with_pushes(
 
     Raises:
         InvalidValue: a push that would begin after the end.
+
+    What ends the run early has the run until then as its attribute ``trajectory``.
     """
     periods = max(1, round(duration / period))
-    parts, now = [], 0
-    for begin, push in in_order(pushes, period, periods):
-        if begin > now:
-            parts.append(sim.run((begin - now) * period, controller, period))
-            now = begin
-        sim.apply(push.wrench, push.duration)
-    parts.append(sim.run((periods - now) * period, controller, period))
+    parts, now = list[Trajectory](), 0
+    try:
+        for begin, push in in_order(pushes, period, periods):
+            if begin > now:
+                parts.append(sim.run((begin - now) * period, controller, period))
+                now = begin
+            sim.apply(push.wrench, push.duration)
+        parts.append(sim.run((periods - now) * period, controller, period))
+    except BaseException as error:
+        last = getattr(error, "trajectory", None)
+        if parts and last is not None:
+            vars(error)["trajectory"] = Trajectory.joined([*parts, last])
+        raise
     return Trajectory.joined(parts)
 
 

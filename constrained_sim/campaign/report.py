@@ -130,10 +130,12 @@ def _distributions(results: Results) -> str:
 
 def _influences(results: Results) -> str:
     """Return which variation matters, and the map of failures in the two that matter most."""
-    found = influences(results)
-    if not found:
+    if not results.study.variations:
         return ""
-    rows = []
+    if results.passed in (0, results.runs):
+        each = "passed" if results.passed else "failed"
+        return f"<h2>Which variation matters</h2><p>There is nothing to compare: all runs {each}.</p>"
+    found, rows = influences(results), []
     for name, influence in found.items():
         cells = []
         for correlation in influence:

@@ -116,8 +116,10 @@ class Results:
     def trajectory(self, run: int) -> Trajectory:
         """Return the trajectory of a `run`: the file that was kept, or the run once more, the same bit by bit.
 
+        Of one that raised, it goes until then.
+
         Raises:
-            ConfigError: the run comes to no end.
+            ConfigError: there is no step of it.
         """
         kept = trajectory_file(self.directory, run)
         if kept.is_file():

@@ -2,6 +2,7 @@
 
 import time
 
+from constrained_sim.cli.progress_bar import progress_bar
 from constrained_sim.cli.texts import Json, say, write_json
 
 
@@ -13,20 +14,15 @@ def compile_command(as_json: Json = False) -> None:
     Examples:
         $ constrained_sim compile
     """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
     from constrained_sim.precompile import compile_kernels
 
     begin, compiled = time.monotonic(), 0
-    columns = TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
+    with progress_bar("compiling") as show:
 
         def report(done: int, total: int, what: str) -> None:
             nonlocal compiled
             compiled = done
-            bar.update(task, completed=done, total=total, description=what)
+            show(done, total, what)
 
         compile_kernels(report)
     seconds = time.monotonic() - begin

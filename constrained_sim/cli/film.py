@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from constrained_sim.cli.progress_bar import progress_bar
 from constrained_sim.cli.texts import Json, finite, write_json
 from constrained_sim.cli.view import Robot
 
@@ -22,6 +23,12 @@ def film_command(
     ] = 0.0,
     duration: Annotated[float, typer.Option(help="Simulated seconds; 0: to the end.", min=0.0, callback=finite)] = 0.0,
     cones: Annotated[bool, typer.Option(help="Show friction cones.")] = False,
+    follow: Annotated[bool, typer.Option(help="Let the camera move with the robot.")] = True,
+    azimuth: Annotated[
+        float, typer.Option(help="Of the camera about the vertical, in degrees from the x axis.", callback=finite)
+    ] = -52.0,
+    elevation: Annotated[float, typer.Option(help="Of the camera, in degrees.", min=-89.0, max=89.0)] = 15.0,
+    zoom: Annotated[float, typer.Option(help="How many times larger the robot is.", min=0.01, max=100.0)] = 1.0,
     as_json: Json = False,
 ) -> None:
     """Draw a recording into a film; a Chromium without a window draws it.
@@ -43,8 +50,10 @@ def film_command(
         raise ConfigError(
             f"{str(source)!r} is no recording, allowed: a rosbag2 directory, or a result of `run --output`"
         )
-    options = FilmOptions(width, height, rate, speed, begin, duration, cones=cones)
-    count = film(shown, output, options)
+    camera = {"azimuth": azimuth, "elevation": elevation, "zoom": zoom}
+    options = FilmOptions(width, height, rate, speed, begin, duration, follow, cones, **camera)
+    with progress_bar("drawing", shown=not as_json) as report:
+        count = film(shown, output, options, report)
     if as_json:
         write_json({"film": str(output), "pictures": count})
     else:

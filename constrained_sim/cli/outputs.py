@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from constrained_sim.cli.progress_bar import progress_bar
 from constrained_sim.cli.texts import wrong_use
 from constrained_sim.config import Config
 from constrained_sim.exceptions import ConfigError
@@ -108,5 +109,6 @@ def _film(trajectory: Trajectory, path: Path) -> list[Path]:
     from constrained_sim.viewer.film import film
     from constrained_sim.viewer.trajectory_source import TrajectorySource
 
-    film(TrajectorySource(trajectory), path)
+    with progress_bar("drawing") as report:
+        film(TrajectorySource(trajectory), path, report=report)
     return [path]

@@ -10,6 +10,7 @@ import typer
 from constrained_sim.cli.texts import Json, finite, say, say_once, write_json
 
 if TYPE_CHECKING:
+    from constrained_sim.cli.outputs import Write
     from constrained_sim.config import Config
     from constrained_sim.trajectory import Trajectory
 
@@ -64,11 +65,24 @@ def run_command(
         say(f"interrupted at {sim.state.t:g} s of {duration:g} s{', nothing is written' if outputs else ''}")
         raise
     except SystemExit as error:
+        _write_until(sim.state.t, error, outputs, config)
         raise ControllerFailed.by_exit(controller, sim.state.t, error) from error
+    except Exception as error:
+        _write_until(sim.state.t, error, outputs, config)
+        raise
     seconds = time.monotonic() - begin
     files = [path for write in outputs for path in write(trajectory, config)]
     summary = _summary(trajectory, config, seconds, file, files)
     write_json(summary) if as_json else _print(summary)
+
+
+def _write_until(t: float, error: BaseException, outputs: "list[Write]", config: "Config") -> None:
+    """Write what was simulated before an `error` at `t` [s], if there is a step."""
+    done = getattr(error, "trajectory", None)
+    if done is not None and len(done.t):
+        files = [str(path) for write in outputs for path in write(done, config)]
+        if files:
+            say(f"written until the failure at {t:g} s: {', '.join(files)}")
 
 
 def _quiet() -> "contextlib.AbstractContextManager[None]":

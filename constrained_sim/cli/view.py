@@ -69,6 +69,8 @@ def source_of(text: str, robot: str = "", controller: str = "none") -> "Source":
 
     path = Path(text)
     config = read_parameters(find_robot(robot), {}) if robot else None
+    if controller != "none" and (is_bag(path) or path.suffix == ".npz"):
+        raise ConfigError(f"--controller: got {controller!r} beside {text!r}, allowed: none, of what is over already")
     if is_bag(path):
         return BagSource(path, config)
     if path.suffix == ".npz":

@@ -126,6 +126,14 @@ class NodeSource(LiveSource):
     def reset(self) -> None:
         """Put the robot back to its initial state; time goes on, so that a recording can be read."""
         self._request(srv.Reset, "reset", srv.Reset.Request(keep_time=True))
+        self._ask(self._forget_forces)
+
+    def _forget_forces(self) -> None:
+        """Forget forces and impacts of before a reset: there are none until the next step."""
+        for forces in (messages.CONTACTS, messages.CONSTRAINTS):
+            self._newest.pop(forces, None)
+        self._impacts.clear()
+        self._has_news = True
 
     def use(self, solver: str = "", stepper: str = "") -> None:
         """Use another solver or stepper from now on."""

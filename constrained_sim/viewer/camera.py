@@ -11,8 +11,11 @@ from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 from constrained_sim.viewer.quaternions import wxyz
 
-DIRECTION = np.array([1.0, -1.3, 0.45])
-"""From what is looked at to the camera, as a share of the robot's size: from the front, right and above."""
+AZIMUTH, ELEVATION = -52.0, 15.0
+"""[deg] From where the camera looks: from the front, right and above."""
+
+DISTANCE = 1.7
+"""From what is looked at to the camera, as a share of the robot's size."""
 
 FIELD_OF_VIEW = np.deg2rad(50.0)
 """Vertical [rad]."""
@@ -24,8 +27,14 @@ class Camera:
     def __init__(self, robot: Robot, q: Array) -> None:
         """Look at `robot` in the configuration `q` (nq,)."""
         self._model, self._data = robot.model, robot.model.createData()
-        self.look_at = self._com(q)
-        self.position = self.look_at + distance_to(robot) * DIRECTION
+        self.look_at, self._distance = self._com(q), DISTANCE * distance_to(robot)
+        self.look_from(AZIMUTH, ELEVATION)
+
+    def look_from(self, azimuth: float, elevation: float, zoom: float = 1.0) -> None:
+        """Move the camera to these angles [deg] about and above the ground, and nearer by a factor."""
+        around, up = np.deg2rad([azimuth, elevation])
+        direction = np.array([np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)])
+        self.position = self.look_at + self._distance / zoom * direction
 
     def travelled(self, q: Array) -> Array:
         """Return how far the centre of mass has moved along the ground when the robot is at `q` (nq,): (3,) [m]."""

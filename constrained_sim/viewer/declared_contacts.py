@@ -40,4 +40,4 @@ class DeclaredContacts:
         position = dynamics.placement(joint).act(offset) - contact.radius * normal
         acting = np.zeros(3) if force is None else np.nan_to_num(force)
         status = ContactStatus(int(status_of(acting[None], normal, contact.coefficient)[0]))
-        return ShownContact(contact.name, status, position, normal, acting, contact.friction)
+        return ShownContact(contact.name, status, position, normal, acting, contact.friction, contact.link)

@@ -12,7 +12,7 @@ import pinocchio as pin
 import scipy
 
 from constrained_sim.contact_solvers.status import ContactStatus
-from constrained_sim.palette import GREEN, ORANGE, PURPLE, STATUS_COLOURS, YELLOW, rgb
+from constrained_sim.palette import GREEN, PURPLE, SKY_BLUE, STATUS_COLOURS, YELLOW, rgb
 from constrained_sim.robot import Robot
 from constrained_sim.validation import Array
 from constrained_sim.viewer.camera import size_of
@@ -20,11 +20,15 @@ from constrained_sim.viewer.frame import Frame, ShownContact
 from constrained_sim.viewer.robot_drawing import WORLD
 
 CONTACT_COLOURS = {status: rgb(colour) for status, colour in STATUS_COLOURS.items()}
-ANCHOR_COLOUR, COM_COLOUR, FLASH_COLOUR, CONE_COLOUR = rgb(PURPLE), rgb(YELLOW), rgb(ORANGE), rgb(GREEN)
+ANCHOR_COLOUR, COM_COLOUR, FLASH_COLOUR, CONE_COLOUR = rgb(PURPLE), rgb(YELLOW), rgb(SKY_BLUE), rgb(GREEN)
 CONE_EDGES = 24
 
 FLASH = 0.15
-"""[s] How long an impact is shown, in the time of the simulation: long enough to be seen at a third of real time."""
+"""[s] How long an impact is shown, in the time of the simulation: long enough to be seen at a third of real time. Its
+disc shrinks meanwhile, so that feet which land in turn are not covered for ever."""
+
+FLASH_SIZE = 0.07
+"""Of the disc at an impact when it happens, as a share of the robot's size."""
 
 BALL = 0.035
 """Radius of contacts, anchors and the centre of mass, as a share of the robot's size."""
@@ -43,6 +47,7 @@ class ForceOptions:
         chosen: contact or anchor whose force is told, and whose cone is drawn; empty: none.
         com: draw the centre of mass and its support polygon.
         anchors: draw anchors of closed loops and their forces.
+        impacts: draw the impacts of the last moments.
     """
 
     arrow_weight: float = 0.5
@@ -50,6 +55,7 @@ class ForceOptions:
     chosen: str = ""
     com: bool = True
     anchors: bool = True
+    impacts: bool = True
 
 
 class ForceDrawing:
@@ -63,6 +69,7 @@ class ForceDrawing:
         self._weight = max(robot.mass * float(np.linalg.norm(robot.gravity)), 1e-9)
         self._size = size_of(robot)
         self._balls: dict[str, Any] = {}
+        self._flashes: set[str] = set()
         self._com = scene.add_icosphere(f"{WORLD}/com", radius=BALL * self._size, color=COM_COLOUR)
 
     @property
@@ -127,10 +134,11 @@ class ForceDrawing:
         ))  # fmt: skip
 
     def _draw_com(self, frame: Frame) -> None:
-        """Show the centre of mass, its plumb line and the hull of the points that carry."""
+        """Show the centre of mass, its plumb line and the hull of the points that carry the robot."""
         com = pin.centerOfMass(self._robot.model, self._data, frame.q)
         self._com.position, self._com.visible = com, self.options.com
-        feet = np.array([c.position for c in frame.contacts if c.status is not ContactStatus.OPEN]).reshape(-1, 3)
+        carry = (c for c in frame.contacts if c.status is not ContactStatus.OPEN and c.link in self._robot.links)
+        feet = np.array([contact.position for contact in carry]).reshape(-1, 3)
         lines = []
         if self.options.com and len(feet):
             lines = [(com, [com[0], com[1], feet[:, 2].mean()]), *support_edges(feet)]
@@ -139,16 +147,23 @@ class ForceDrawing:
         ))  # fmt: skip
 
     def _draw_flashes(self, frame: Frame) -> None:
-        """Show recent impacts: a ball at each contact that took part, and the energy that was lost."""
+        """Show recent impacts: a disc at each contact that took part, and the energy that the last of them lost."""
         where = {contact.name: contact.position for contact in frame.contacts}
-        recent = [impact for impact in frame.impacts if 0.0 <= frame.t - impact.t <= FLASH]
-        at = [where[name] for impact in recent for name in impact.contacts if name in where]
-        self._replace(f"{WORLD}/impacts", len(at), lambda name: self._scene.add_point_cloud(
-            name, np.array(at), FLASH_COLOUR, point_size=0.09 * self._size, point_shape="circle"
-        ))  # fmt: skip
-        lost = sum(impact.energy_lost for impact in recent)
+        ages = [(frame.t - impact.t, impact) for impact in frame.impacts if self.options.impacts]
+        recent = [(age, impact) for age, impact in ages if 0.0 <= age < FLASH]
+        left = {name: 1.0 - age / FLASH for age, impact in recent for name in impact.contacts if name in where}
+        for name in self._flashes - left.keys():
+            self._replace(f"{WORLD}/impacts/{name}", 0, None)
+        self._flashes = set(left)
+        for name, share in left.items():
+            self._scene.add_point_cloud(
+                f"{WORLD}/impacts/{name}", where[name][None], FLASH_COLOUR,
+                point_size=FLASH_SIZE * share * self._size, point_shape="circle",
+            )  # fmt: skip
+        above, told = np.array([0.0, 0.0, 0.1 * self._size]), recent[-1:] if left else []
+        at = [where[name] + above for _, impact in told for name in impact.contacts if name in where]
         self._replace(f"{WORLD}/impact", len(at), lambda name: self._scene.add_label(
-            name, f"impact, {lost:.3g} J", position=at[0] + [0.0, 0.0, 0.1 * self._size]
+            name, f"impact, {told[0][1].energy_lost:.3g} J", position=at[0]
         ))  # fmt: skip
 
     def _draw_read_out(self, frame: Frame) -> None:

@@ -28,6 +28,7 @@ class ShownContact:
         normal: (3,) unit vector from the ground to the robot, world axes.
         force: (3,) on the robot [N], world axes, impacts excluded.
         friction: Coulomb coefficient.
+        link: that touches; one of an object has the object's name before it.
     """
 
     name: str
@@ -36,6 +37,7 @@ class ShownContact:
     normal: Array
     force: Array
     friction: float
+    link: str
 
     @property
     def normal_force(self) -> float:
@@ -153,11 +155,28 @@ def split(robot: Robot, q: Array, v: Array) -> tuple[Array, Array, tuple[ShownOb
     return q[: own.nq], v[: own.nv], tuple(objects)
 
 
+WORKS = {
+    "actuators": "actuators",
+    "impact losses": "impact_losses",
+    "external": "external",
+    "damping": "damping",
+    "contacts": "contacts",
+    "constraints": "constraints",
+    "projection": "projection",
+}
+"""Terms of :class:`~constrained_sim.energy.EnergyTerms` by the name that a plot shows."""
+
+
+def energies_of(kinetic: float, potential: float, terms: Mapping[str, float]) -> dict[str, float]:
+    """Return the energies that a plot shows [J]: the robot's, and what `terms` of the audit have added up to."""
+    return {"kinetic": kinetic, "potential": potential, **{name: terms[term] for name, term in WORKS.items()}}
+
+
 def contacts_of(result: StepResult) -> tuple[ShownContact, ...]:
     """Return the contacts at the end of a step."""
     return tuple(
-        ShownContact(contact.name, contact.status, contact.position, contact.normal, contact.force, contact.friction)
-        for contact in result.contact_forces.values()
+        ShownContact(one.name, one.status, one.position, one.normal, one.force, one.friction, one.link)
+        for one in result.contact_forces.values()
     )
 
 

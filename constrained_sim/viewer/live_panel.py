@@ -85,10 +85,11 @@ class LivePanel:
         self._server, self._gui, self._source = server, gui, source
         robot = source.world.robot
         self._weight = robot.mass * float(np.linalg.norm(robot.gravity))
+        self._shares: dict[str, float] = {}
         self._pause = gui.add_button("Pause")
         self._on_click(self._pause, lambda: source.pause(not source.is_paused))
         self._on_click(gui.add_button("Step"), source.step)
-        self._on_click(gui.add_button("Reset"), source.reset)
+        self._on_click(gui.add_button("Reset"), self._reset)
         self._speed = gui.add_slider("real-time factor", *SPEEDS, SPEEDS[0], np.clip(source.speed, *SPEEDS).item())
         self._speed.on_update(self._set_speed)
         with gui.add_folder("Solver"):
@@ -148,7 +149,7 @@ class LivePanel:
         masses = {name: robot.model.inertias[robot.link_placement(name)[0]].mass for name in robot.links}
         heaviest = max((name for name in self._links() if name in masses), key=lambda name: masses[name])
         link = self._link = self._gui.add_dropdown("link", self._links(), initial_value=heaviest)
-        most = STRONGEST_PUSH * max(1.0, self._weight)
+        most = _rounded_up(STRONGEST_PUSH * max(1.0, self._weight))
         force = [self._gui.add_slider(f"{axis} [N]", -most, most, most / 100.0, 0.0) for axis in "xyz"]
         seconds = self._gui.add_slider("for [s]", 0.01, 1.0, 0.01, 0.1)
         push = self._gui.add_button("Push")
@@ -160,16 +161,32 @@ class LivePanel:
         joints = robot.actuated_joints
         if not joints:
             return
-        joint = self._gui.add_dropdown("joint", joints)
+        joint = self._joint = self._gui.add_dropdown("joint", joints)
         limits = dict(zip(joints, robot.effort_limits, strict=False))
-        share = self._gui.add_slider("share of its limit", -1.0, 1.0, 0.01, 0.0)
+        share = self._share = self._gui.add_slider("share of its limit", -1.0, 1.0, 0.01, 0.0)
 
-        def command() -> None:
+        def command(event: Any) -> None:
+            if event.client is None:
+                return
             most = limits[joint.value]
             most = most if np.isfinite(most) else UNLIMITED_EFFORT * self._weight
-            self._source.set_effort(joint.value, float(share.value * most))
+            if self._try(lambda: self._source.set_effort(joint.value, float(share.value * most))):
+                self._shares[joint.value] = float(share.value)
+            self._show_share()
 
-        share.on_update(lambda _: self._try(command))
+        share.on_update(command)
+        joint.on_update(lambda _: self._show_share())
+
+    def _show_share(self) -> None:
+        """Put the slider where the effort of the chosen joint is."""
+        self._share.value = self._shares.get(self._joint.value, 0.0)
+
+    def _reset(self) -> None:
+        """Begin anew; nothing is commanded then."""
+        self._source.reset()
+        self._shares.clear()
+        if self._source.world.robot.actuated_joints:
+            self._show_share()
 
     def _on_click(self, button: Any, act: Callable[[], None]) -> None:
         button.on_click(lambda _: self._try(act))
@@ -183,3 +200,9 @@ class LivePanel:
                 client.add_notification("Refused", str(error), color="red", auto_close_seconds=8.0)
             return False
         return True
+
+
+def _rounded_up(value: float) -> float:
+    """Return the next number above a positive `value` that has one digit but for a half: 1, 1.5, 2, ... 9.5, 10."""
+    unit = 0.5 * 10.0 ** np.floor(np.log10(value))
+    return float(np.ceil(value / unit) * unit)

@@ -107,7 +107,8 @@ class MessageFrames:
 def contact_of(message: Any) -> ShownContact:
     """Return the contact that a ContactForce tells of."""
     force, status = xyz(message.wrench.force), ContactStatus(message.status)
-    return ShownContact(message.name, status, xyz(message.position), xyz(message.normal), force, message.friction)
+    place = xyz(message.position), xyz(message.normal)
+    return ShownContact(message.name, status, *place, force, message.friction, message.link)
 
 
 def impact_of(message: Any, t: float) -> ShownImpact:

@@ -172,7 +172,12 @@ class Page:
         scale = gui.add_slider("arrow of the weight [m]", 0.05, 3.0, 0.05, options.arrow_weight)
         scale.on_update(lambda _: setattr(options, "arrow_weight", float(scale.value)))
         self._scale = gui.add_markdown("")
-        labels = {"cones": "friction cones", "com": "centre of mass, support", "anchors": "anchors of loops"}
+        labels = {
+            "cones": "friction cones",
+            "com": "centre of mass, support",
+            "anchors": "anchors of loops",
+            "impacts": "impacts",
+        }
         for name, label in labels.items():
             box = gui.add_checkbox(label, getattr(options, name))
             box.on_update(lambda _, name=name, box=box: setattr(options, name, box.value))

@@ -88,7 +88,7 @@ class RecordingPanel:
         self._source, self._wall, self._lock = source, time.monotonic(), threading.Lock()
         self.plays = True
         self._play = gui.add_button("Pause")
-        self._play.on_click(lambda _: self._toggle())
+        self._play.on_click(lambda _: self._play_or_pause())
         marks = tuple((event.t, "") for event in source.events[:MOST_EVENTS])
         step = max((source.end - source.begin) / 1000.0, 1e-6)
         self._slider = gui.add_slider("t [s]", source.begin, source.end, step, source.begin, marks=marks or None)
@@ -97,7 +97,7 @@ class RecordingPanel:
         self._repeat = gui.add_checkbox("repeat", True)
         jump = gui.add_button("Next impact", disabled=not source.events)
         jump.on_click(lambda _: self._jump())
-        self._last_event = gui.add_markdown(f"{len(source.events)} events")
+        self._last_event = gui.add_markdown("one event" if len(source.events) == 1 else f"{len(source.events)} events")
 
     def update(self) -> None:
         """Go where a user has moved the slider, and let time go on by what has passed on the wall clock."""
@@ -113,6 +113,8 @@ class RecordingPanel:
         t = self._source.time + seconds
         if t > self._source.end:
             t = self._source.begin if self._repeat.value else self._source.end
+            if not self._repeat.value:
+                self._toggle()
         self._move(t)
 
     def _move(self, t: float) -> None:
@@ -122,6 +124,13 @@ class RecordingPanel:
     def _toggle(self) -> None:
         self.plays = not self.plays
         self._play.label = "Pause" if self.plays else "Play"
+
+    def _play_or_pause(self) -> None:
+        """Stop time, or let it go on; from the beginning where it has come to its end."""
+        with self._lock:
+            if not self.plays and self._source.time >= self._source.end:
+                self._move(self._source.begin)
+            self._toggle()
 
     def _jump(self) -> None:
         """Go to the next event and stay there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -40,10 +41,12 @@ class Signals:
             "energy [J]": lambda frame: frame.energy,
         }
         self._samples: deque[Frame] = deque(maxlen=SAMPLES)
-        self._gui = gui
+        self._gui, self._lock = gui, threading.Lock()
         self._is_chosen, self._is_drawn = False, True
         self.group = gui.add_dropdown("signals", tuple(self._groups), hint="what the plot shows")
-        self.first = gui.add_number("first of them", 1, min=1, step=1, hint=f"the plot shows {MOST_LINES} at a time")
+        self.first = gui.add_number(
+            "from line", 1, min=1, step=1, hint=f"the plot shows {MOST_LINES} of them from this one on"
+        )
         self.group.on_update(self._choose)
         self.first.on_update(lambda _: self.draw())
         self._container = gui.add_folder("plot")
@@ -72,8 +75,13 @@ class Signals:
 
     def draw(self) -> None:
         """Draw what has been taken; until a user chooses, of the first group in which there is something."""
+        with self._lock:
+            self._draw()
+
+    def _draw(self) -> None:
         self._is_drawn = True
         if len(self._samples) < 2:
+            self._remove_plot()
             return
         if not self._is_chosen:
             filled = (name for name, values in self._groups.items() if values(self._samples[-1]))
@@ -85,7 +93,8 @@ class Signals:
         if not names:
             self._remove_plot()
             return
-        table = [np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names]
+        # What is not there has no force or effort; the browser cannot scale what is not a number.
+        table = [np.array([row.get(name, 0.0) for row in rows], dtype=np.float64) for name in names]
         data = (np.array([frame.t for frame in self._samples]), *table)
         if self._plot is not None and self._shown == names:
             self._plot.data = data

@@ -9,10 +9,13 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from constrained_sim.constraints import point_contacts
+from constrained_sim.dynamics.dynamics import kinematics_at
 from constrained_sim.simulator import Controller, Simulator
 from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array
-from constrained_sim.viewer.frame import Frame, ShownImpact, anchors_of, contacts_of, split
+from constrained_sim.viewer.declared_contacts import DeclaredContacts
+from constrained_sim.viewer.frame import Frame, ShownImpact, anchors_of, contacts_of, energies_of, split
 from constrained_sim.viewer.live_panel import LiveSource
 from constrained_sim.viewer.source import World
 from constrained_sim.wrench import Wrench
@@ -116,8 +119,16 @@ class SimulatorSource(LiveSource):
                     self._advance()
 
     def _beginning(self) -> Frame:
-        q, v, objects = split(self._sim.robot, self._begin.q, self._begin.v)
-        return Frame(self._begin.t, q, v, objects=objects)
+        """Return the frame before the first step: no force is known yet."""
+        sim, begin = self._sim, self._begin
+        q, v, objects = split(sim.robot, begin.q, begin.v)
+        declared = DeclaredContacts(sim.robot, sim.constraints, point_contacts(sim.constraints))
+        contacts = declared.shown(kinematics_at(sim.robot, begin.q, begin.t), {})
+        return Frame(begin.t, q, v, contacts=contacts, energy=self._energies(), objects=objects)
+
+    def _energies(self) -> dict[str, float]:
+        kinetic = self._sim.kinetic_energy()
+        return energies_of(kinetic, self._sim.mechanical_energy() - kinetic, asdict(self._sim.energy))
 
     def _advance(self) -> None:
         """Simulate a step; one that fails, or a controller that does, pauses, and the page says why."""
@@ -142,7 +153,7 @@ class SimulatorSource(LiveSource):
             contacts_of(result),
             anchors_of(result),
             tuple(self._impacts),
-            {"kinetic": sim.kinetic_energy(), **asdict(sim.energy)},
+            self._energies(),
             ", ".join(self.methods),
             objects,
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.constraints import BoundConstraint
-from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at
+from constrained_sim.dynamics.dynamics import Dynamics, dynamics_at, potential_energy
 from constrained_sim.exceptions import InvalidValue
 from constrained_sim.trajectory import Setup, Trajectory, check_robot
 from constrained_sim.validation import instance
 from constrained_sim.viewer.declared_contacts import DeclaredContacts
-from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownImpact, split
+from constrained_sim.viewer.frame import Frame, ShownAnchor, ShownImpact, energies_of, split
 from constrained_sim.viewer.recording_panel import Recording
 from constrained_sim.viewer.source import World, events_of
 
@@ -47,7 +47,9 @@ class TrajectorySource(Recording):
     def frame_at(self, index: int) -> Frame:
         """Return the end of step `index`."""
         run, t = self._run, float(self.times[index])
-        dynamics = kinematics_at(self._robot, run.q[index], t)
+        dynamics = dynamics_at(self._robot, run.q[index], run.v[index], t)
+        kinetic = 0.5 * float(run.v[index] @ dynamics.M @ run.v[index])
+        work = {name: float(values[index]) for name, values in self._work.items()}
         q, v, objects = split(self._robot, run.q[index], run.v[index])
         efforts = dict(zip(self._robot.actuated_joints, run.tau[index].tolist(), strict=False))
         return Frame(
@@ -58,7 +60,7 @@ class TrajectorySource(Recording):
             self._contacts.shown(dynamics, {name: forces[index] for name, forces in run.contact_forces.items()}),
             tuple(self._anchor(anchor, dynamics, index) for anchor in self._anchors),
             self._impacts,
-            {name: float(values[index]) for name, values in self._work.items()},
+            energies_of(kinetic, potential_energy(self._robot, run.q[index]), work),
             objects=objects,
         )
 
