@@ -109,6 +109,8 @@ def _distributions(results: Results) -> str:
     """Return a histogram of each measure, and its quantiles."""
     if not results.study.measures:
         return ""
+    if not any(np.isfinite(_numbers(results.column(name))).any() for name in results.study.measures):
+        return "<h2>Measures</h2><p>No run came to a measure.</p>"
     figure, axes = _subplots(len(results.study.measures))
     passed, rows = results.column("passed").astype(np.bool_), list[list[str]]()
     for axis, name in zip(axes, results.study.measures, strict=True):

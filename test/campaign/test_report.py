@@ -91,3 +91,19 @@ def test_a_report_names_what_matters_and_what_to_replay(tmp_path):
         assert html.escape(f"campaign replay '{file}' {run} -n 20 --view") in text
     assert "[0.1, 0, 1]" in text
     assert text.count("data:image/png") == 2
+
+
+@pytest.mark.parametrize(("trouble", "each"), [("fails", "failed"), ("none", "passed")])
+def test_a_report_of_one_outcome_compares_nothing(tmp_path, trouble, each):
+    """Neither correlations nor pictures of nothing."""
+    for library in ("psutil", "pyarrow", "matplotlib"):
+        pytest.importorskip(library)
+    varied = {"contacts.foot.friction": {"uniform": [0.5, 1.0]}}
+    controller = {"use": "laws.py:Misbehaves", "trouble": trouble}
+    study = leg_study(controller=controller, variations=varied, pushes={}, runs=3, passed="not fell")
+    page = tmp_path / "report.html"
+    study.run(directory=tmp_path / "results").report(page)
+    text = page.read_text()
+    assert f"nothing to compare: all runs {each}" in text
+    assert ("No run came to a measure" in text) == (trouble == "fails")
+    assert text.count("data:image/png") == (trouble == "none")

@@ -170,6 +170,22 @@ def test_measures_and_controllers_may_be_objects_of_python():
         replace(study(None), measures={"last": 3.0})
 
 
+def test_a_run_that_fails_has_a_trajectory_until_then():
+    """Across the parts of a run with pushes, too."""
+
+    def fails(t, q, v):
+        if t > 0.0275:
+            raise RuntimeError("boom")
+        return [0.0, 0.0]
+
+    study = leg_study(controller=fails, variations={}, pushes={"shove": {"link": "carriage", "at": 0.02}})
+    outcome = do_run(study, 0)
+    assert (outcome.row.status, outcome.row.reason) == ("raised", "RuntimeError: boom")
+    np.testing.assert_allclose(outcome.trajectory.t, 1e-3 * np.arange(1, 29), atol=1e-15)
+    before = do_run(leg_study(variations={}, pushes={"shove": {"link": "carriage", "at": 0.02}}), 0).trajectory
+    assert before.q.shape[1:] == outcome.trajectory.q.shape[1:]
+
+
 def test_lists_vary_as_a_whole():
     """Slopes, say; the table has them as lists."""
     pytest.importorskip("pyarrow")

@@ -202,6 +202,7 @@ def test_a_bag_tells_of_objects_beside_the_robot(cli, tmp_path):
         (["run", "leg", "--output", "missing/a.npz"], "missing"),
         (["view", "nobody"], "four_bar"),
         (["view", "a.npz"], "--robot"),
+        (["view", "a.npz", "--controller", "hop"], "--controller"),
     ],
 )
 def test_bad_input_is_refused(cli, tmp_path, words, said):
@@ -372,6 +373,19 @@ def test_a_function_of_the_user_controls(cli, tmp_path):
     run = Trajectory.load(tmp_path / "a.npz")
     assert run.tau[:, 0] == pytest.approx(1.0 + run.t - 0.001)
     assert run.tau[0, 1] == pytest.approx(-1.2)
+
+
+def test_a_run_that_fails_keeps_what_was_before(cli, tmp_path):
+    """The result and the bag end where the controller raised; what it raised is told."""
+    lines = "def fails(t, q, v):", "    if t > 0.0055:", "        raise RuntimeError('boom')", "    return [0.1, 0.2]"
+    (tmp_path / "law.py").write_text("\n".join(lines))
+    words = "run", "leg", "--controller", "law.py:fails", "--duration", 0.02, "--output", "a.npz", "--bag", "b"
+    with pytest.raises(RuntimeError, match="boom"):
+        cli(*words)
+    run = Trajectory.load(tmp_path / "a.npz")
+    np.testing.assert_allclose(run.t, 1e-3 * np.arange(1, 7), atol=1e-15)
+    assert (run.tau == [0.1, 0.2]).all()
+    assert (tmp_path / "b" / "metadata.yaml").is_file()
 
 
 def test_a_controller_that_exits_is_told(cli, tmp_path):

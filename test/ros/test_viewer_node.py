@@ -49,6 +49,20 @@ def test_frames_are_what_the_node_says(simulate, source_of):
         assert (shown.name, list(shown.force)) == (said.name, [force.x, force.y, force.z])
 
 
+def test_nothing_of_before_stands_beside_a_robot_that_is_reset(simulate, source_of):
+    """Neither forces nor impacts, until the next step; the plot of forces begins anew."""
+    with simulate(clock_mode="fast", start_paused=True) as sim:
+        sim.meet()
+        sim.step(20)
+        source = source_of(sim.domain)
+        wait(source, lambda frame: frame.contacts)
+        ask(source, source.reset)
+        began = wait(source, lambda frame: list(frame.q) == [0.32, 0.6, -1.2])
+        assert not began.contacts and not began.impacts
+        ask(source, source.step)
+        wait(source, lambda frame: frame.contacts)
+
+
 def test_what_users_ask_for_is_done_by_the_node(simulate, source_of):
     """Buttons step, let go on and pause; what the node refuses is told to who asked, and the node goes on."""
     with simulate(clock_mode="fast", start_paused=True) as sim:
