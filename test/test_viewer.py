@@ -337,7 +337,7 @@ def test_films_begin_within_their_recording_and_keep_its_time(hop, tmp_path):
 def test_film_is_drawn_as_asked(hop, tmp_path, browser):
     """All pictures of one state are the same, the first one too; from another side it looks different."""
     imageio, told = pytest.importorskip("imageio.v3"), []
-    size = {"width": 160, "height": 120, "rate": 5000.0, "speed": 1e-3, "duration": 4e-7}
+    size = {"width": 160, "height": 120, "rate": 5000.0, "speed": 1e-3, "duration": 3e-7}
     still = {}
     for name, camera in {"as ever": {}, "from above": {"elevation": 80.0}, "near": {"zoom": 3.0}}.items():
         path = tmp_path / f"{name}.mp4"

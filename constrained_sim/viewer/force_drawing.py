@@ -69,7 +69,7 @@ class ForceDrawing:
         self._weight = max(robot.mass * float(np.linalg.norm(robot.gravity)), 1e-9)
         self._size = size_of(robot)
         self._balls: dict[str, Any] = {}
-        self._flashes: set[str] = set()
+        self._flashes: dict[str, Any] = {}
         self._com = scene.add_icosphere(f"{WORLD}/com", radius=BALL * self._size, color=COM_COLOUR)
 
     @property
@@ -152,14 +152,15 @@ class ForceDrawing:
         ages = [(frame.t - impact.t, impact) for impact in frame.impacts if self.options.impacts]
         recent = [(age, impact) for age, impact in ages if 0.0 <= age < FLASH]
         left = {name: 1.0 - age / FLASH for age, impact in recent for name in impact.contacts if name in where}
-        for name in self._flashes - left.keys():
-            self._replace(f"{WORLD}/impacts/{name}", 0, None)
-        self._flashes = set(left)
+        for name in self._flashes.keys() - left.keys():
+            self._flashes.pop(name).remove()
         for name, share in left.items():
-            self._scene.add_point_cloud(
-                f"{WORLD}/impacts/{name}", where[name][None], FLASH_COLOUR,
-                point_size=FLASH_SIZE * share * self._size, point_shape="circle",
-            )  # fmt: skip
+            disc = self._flashes.get(name)
+            if disc is None:
+                path, origin = f"{WORLD}/impacts/{name}", np.zeros((1, 3))
+                disc = self._scene.add_point_cloud(path, origin, FLASH_COLOUR, point_size=1.0, point_shape="circle")
+                self._flashes[name] = disc
+            disc.position, disc.point_size = where[name], FLASH_SIZE * share * self._size
         above, told = np.array([0.0, 0.0, 0.1 * self._size]), recent[-1:] if left else []
         at = [where[name] + above for _, impact in told for name in impact.contacts if name in where]
         self._replace(f"{WORLD}/impact", len(at), lambda name: self._scene.add_label(
