@@ -1,7 +1,7 @@
 """`constrained_sim film`: a film of a recording or a result, without a display."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -25,9 +25,10 @@ def film_command(
     cones: Annotated[bool, typer.Option(help="Show friction cones.")] = False,
     follow: Annotated[bool, typer.Option(help="Let the camera move with the robot.")] = True,
     azimuth: Annotated[
-        float, typer.Option(help="Of the camera about the vertical, in degrees from the x axis.", callback=finite)
-    ] = -52.0,
-    elevation: Annotated[float, typer.Option(help="Of the camera, in degrees.", min=-89.0, max=89.0)] = 15.0,
+        Optional[float],
+        typer.Option(help="Of the camera about the vertical, in degrees from x.", callback=finite),
+    ] = None,
+    elevation: Annotated[Optional[float], typer.Option(help="Of the camera, in degrees.", min=-89.0, max=89.0)] = None,
     zoom: Annotated[float, typer.Option(help="How many times larger the robot is.", min=0.01, max=100.0)] = 1.0,
     as_json: Json = False,
 ) -> None:
@@ -50,8 +51,9 @@ def film_command(
         raise ConfigError(
             f"{str(source)!r} is no recording, allowed: a rosbag2 directory, or a result of `run --output`"
         )
-    camera = {"azimuth": azimuth, "elevation": elevation, "zoom": zoom}
-    options = FilmOptions(width, height, rate, speed, begin, duration, follow, cones, **camera)
+    angles = {"azimuth": azimuth, "elevation": elevation}
+    camera = {name: angle for name, angle in angles.items() if angle is not None}
+    options = FilmOptions(width, height, rate, speed, begin, duration, follow, cones, zoom=zoom, **camera)
     with progress_bar("drawing", shown=not as_json) as report:
         count = film(shown, output, options, report)
     if as_json:
