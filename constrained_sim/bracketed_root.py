@@ -24,6 +24,7 @@ def bracketed_root(
 
     Raises:
         NonFiniteMotion: a value that is NaN or infinite.
+        ValueError: the same sign at both ends, which no caller should ask for.
     """
 
     def finite(argument: float) -> float:

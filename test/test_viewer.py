@@ -331,6 +331,10 @@ def test_films_begin_within_their_recording_and_keep_its_time(hop, tmp_path):
     for options, said in ((FilmOptions(begin=2.0), "begin"), (FilmOptions(rate=60.0), "rate")):
         with pytest.raises(InvalidValue, match=said):
             film(source, tmp_path / "hop.gif", options)
+    wrong = {"zoom": 0.0, "elevation": 90.0, "azimuth": np.nan, "begin": -0.1, "rate": 0.0, "width": 0, "speed": np.inf}
+    for name, value in wrong.items():
+        with pytest.raises(InvalidValue, match=f"{name} of a film"):
+            FilmOptions(**{name: value})
     assert not list(tmp_path.iterdir())
 
 

@@ -89,7 +89,8 @@ def do_run(study: Study, run: int) -> Outcome:
         row.status, row.reason, row.traceback = OUT_OF_MEMORY, memory_reason(study), traceback.format_exc()
     except (Exception, SystemExit) as error:
         done = getattr(error, "trajectory", None)
-        outcome.trajectory = done if done is not None and len(done.t) else None
+        if done is not None and len(done.t):
+            outcome.trajectory = done
         row.status, row.reason, row.traceback = RAISED, _one_line(error), traceback.format_exc()
     row.passed = row.status == DONE and study.condition.holds(row.measures)
     return outcome
@@ -149,8 +150,8 @@ def run_with_pushes(
         parts.append(sim.run((periods - now) * period, controller, period))
     except BaseException as error:
         last = getattr(error, "trajectory", None)
-        if parts and last is not None:
-            vars(error)["trajectory"] = Trajectory.joined([*parts, last])
+        if done := [*parts, *([] if last is None else [last])]:
+            vars(error)["trajectory"] = Trajectory.joined(done)
         raise
     return Trajectory.joined(parts)
 

@@ -36,6 +36,8 @@ def run_command(
 ) -> None:
     """Simulate what a parameter file describes, without ROS, and keep the result.
 
+    Of a run that fails, what was simulated before is kept; of one that is interrupted, nothing.
+
     `constrained_sim list robots` tells the robots that come with the package.
 
     Examples:
@@ -77,12 +79,17 @@ def run_command(
 
 
 def _write_until(t: float, error: BaseException, outputs: "list[Write]", config: "Config") -> None:
-    """Write what was simulated before an `error` at `t` [s], if there is a step."""
+    """Write what was simulated before an `error` at `t` [s], if there is a step; what cannot be written is told."""
     done = getattr(error, "trajectory", None)
-    if done is not None and len(done.t):
-        files = [str(path) for write in outputs for path in write(done, config)]
-        if files:
-            say(f"written until the failure at {t:g} s: {', '.join(files)}")
+    if done is None or not len(done.t):
+        return
+    for write in outputs:
+        try:
+            files = ", ".join(map(str, write(done, config)))
+        except Exception as problem:  # the failure of the run is what ends the command
+            say(f"not written: {problem}")
+        else:
+            say(f"written until the failure at {t:g} s: {files}")
 
 
 def _quiet() -> "contextlib.AbstractContextManager[None]":

@@ -240,7 +240,8 @@ class CollisionDetector:
         Or up to what the fastest body might do in a while: nothing that is hit within the `horizon` [s] may be missed.
         Among many points of one body near a plane, those count as the nearest that will be after `horizon` [s], at the
         velocity of the last :meth:`Dynamics.update`: else a body that falls flat would sink the points that were passed
-        over. What has rested since the last call is the same object again, and costs nothing.
+        over. What has rested since the last call is the same object again, and costs no search, unless something is so
+        fast that the margin of all grows with it.
         """
         lookahead, request = FORESIGHT * horizon, self._request
         ways = lookahead * self._speed_bounds(dynamics)

@@ -1,6 +1,6 @@
 """The contact schedule: which methods solve contact problems, and the order in which they are tried.
 
-All contacts stick, which is linear; else the methods of :data:`SCHEDULE` in turn, the user's choice first. The kernel
+All contacts stick, which is linear; else the methods of :data:`METHODS` in turn, the user's choice first. The kernel
 :func:`solve_quick` goes through the schedule as far as methods are compiled, for a step that is compiled whole;
 :func:`solve_contacts` goes on where that led to no solution.
 """

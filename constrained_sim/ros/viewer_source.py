@@ -130,6 +130,7 @@ class NodeSource(LiveSource):
 
     def _forget_forces(self) -> None:
         """Forget forces and impacts of before a reset: there are none until the next step."""
+        self._inbox.take_all()
         for forces in (messages.CONTACTS, messages.CONSTRAINTS):
             self._newest.pop(forces, None)
         self._impacts.clear()

@@ -13,7 +13,7 @@ import numpy as np
 
 from constrained_sim.exceptions import InvalidValue, NoAnswer
 from constrained_sim.optional import optional
-from constrained_sim.validation import Array
+from constrained_sim.validation import Array, number, whole_number
 from constrained_sim.viewer.browser import Browser
 from constrained_sim.viewer.camera import AZIMUTH, ELEVATION
 from constrained_sim.viewer.page import Page
@@ -25,6 +25,9 @@ SUFFIXES = ".mp4", ".gif"
 
 PATIENCE = 60.0
 """[s] For the browser to open the page: it starts within two on an idle machine."""
+
+LARGEST, STEEPEST = 8192, 89.0
+"""Edge of a picture [pixels], and angle at which the camera looks down [deg]: from straight above nothing is upright."""
 
 FASTEST_GIF = 50.0
 """[Hz] Two hundredths of a second for a picture: browsers show one of less for ten."""
@@ -51,6 +54,9 @@ class FilmOptions:
         azimuth: of the camera about the vertical, from the world's x axis [deg].
         elevation: of the camera above what it looks at [deg], -89 to 89.
         zoom: how many times larger than otherwise the robot is.
+
+    Raises:
+        InvalidValue: a value that is not finite, or outside these ranges.
     """
 
     width: int = 480
@@ -64,6 +70,17 @@ class FilmOptions:
     azimuth: float = AZIMUTH
     elevation: float = ELEVATION
     zoom: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check all values."""
+        for name in ("width", "height"):
+            whole_number(f"{name} of a film [pixels]", getattr(self, name), 1, LARGEST)
+        for name in ("rate", "speed", "zoom"):
+            number(f"{name} of a film", getattr(self, name), 0.0, open_lower=True)
+        for name in ("begin", "duration"):
+            number(f"{name} of a film [s]", getattr(self, name), 0.0)
+        number("azimuth of a film [deg]", self.azimuth)
+        number("elevation of a film [deg]", self.elevation, -STEEPEST, STEEPEST)
 
     def instants(self, source: Recording) -> Array:
         """Return the instants [s] of `source` that are shown, one at least.

@@ -155,21 +155,19 @@ def split(robot: Robot, q: Array, v: Array) -> tuple[Array, Array, tuple[ShownOb
     return q[: own.nq], v[: own.nv], tuple(objects)
 
 
-WORKS = {
-    "actuators": "actuators",
-    "impact losses": "impact_losses",
-    "external": "external",
-    "damping": "damping",
-    "contacts": "contacts",
-    "constraints": "constraints",
-    "projection": "projection",
-}
-"""Terms of :class:`~constrained_sim.energy.EnergyTerms` by the name that a plot shows."""
+SHOWN_TERMS = "actuators", "impact_losses", "external", "damping", "contacts", "constraints", "projection"
+"""Of :class:`~constrained_sim.energy.EnergyTerms`, in the order in which a plot shows them."""
 
 
 def energies_of(kinetic: float, potential: float, terms: Mapping[str, float]) -> dict[str, float]:
-    """Return the energies that a plot shows [J]: the robot's, and what `terms` of the audit have added up to."""
-    return {"kinetic": kinetic, "potential": potential, **{name: terms[term] for name, term in WORKS.items()}}
+    """Return the energies that a plot shows [J], all of the robot and the objects beside it.
+
+    Args:
+        kinetic: energy [J].
+        potential: of gravity and springs [J].
+        terms: of the audit, by their names, added up [J].
+    """
+    return {"kinetic": kinetic, "potential": potential, **{name.replace("_", " "): terms[name] for name in SHOWN_TERMS}}
 
 
 def contacts_of(result: StepResult) -> tuple[ShownContact, ...]:

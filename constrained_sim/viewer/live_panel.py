@@ -168,11 +168,12 @@ class LivePanel:
         def command(event: Any) -> None:
             if event.client is None:
                 return
-            most = limits[joint.value]
-            most = most if np.isfinite(most) else UNLIMITED_EFFORT * self._weight
-            if self._try(lambda: self._source.set_effort(joint.value, float(share.value * most))):
-                self._shares[joint.value] = float(share.value)
-            self._show_share()
+            name, wanted = joint.value, float(share.value)  # another joint may be chosen while this is asked for
+            most = limits[name] if np.isfinite(limits[name]) else UNLIMITED_EFFORT * self._weight
+            if self._try(lambda: self._source.set_effort(name, wanted * float(most))):
+                self._shares[name] = wanted
+            else:
+                self._show_share()
 
         share.on_update(command)
         joint.on_update(lambda _: self._show_share())

@@ -104,8 +104,7 @@ class RecordingPanel:
         now, before = time.monotonic(), self._wall
         self._wall = now
         with self._lock:
-            if self._slider.value != self._shown:
-                self._source.time = self._shown = float(self._slider.value)
+            self._scrub()
             if self.plays:
                 self._advance((now - before) * float(self._speed.value))
 
@@ -121,6 +120,11 @@ class RecordingPanel:
         self._source.time = t
         self._slider.value = self._shown = min(max(t, self._source.begin), self._source.end)
 
+    def _scrub(self) -> None:
+        """Go where a user has moved the slider."""
+        if self._slider.value != self._shown:
+            self._source.time = self._shown = float(self._slider.value)
+
     def _toggle(self) -> None:
         self.plays = not self.plays
         self._play.label = "Pause" if self.plays else "Play"
@@ -128,6 +132,7 @@ class RecordingPanel:
     def _play_or_pause(self) -> None:
         """Stop time, or let it go on; from the beginning where it has come to its end."""
         with self._lock:
+            self._scrub()
             if not self.plays and self._source.time >= self._source.end:
                 self._move(self._source.begin)
             self._toggle()
@@ -135,10 +140,11 @@ class RecordingPanel:
     def _jump(self) -> None:
         """Go to the next event and stay there."""
         with self._lock:
+            self._scrub()
             event = self._source.next_event()
             if event is None:
                 return
             self._move(self._source.picture_of(event))
-        if self.plays:
-            self._toggle()
+            if self.plays:
+                self._toggle()
         self._last_event.content = f"{event.t:.4f} s: {event.text}"

@@ -58,15 +58,17 @@ class Signals:
         last = self._samples[-1].t if self._samples else -np.inf
         if frame.t == last:
             return
-        if frame.t < last:
-            self._samples.clear()
-            last = -np.inf
-        if frame.t - last > 2.0 * SPACING:
-            self._samples.extend(self._source.frames_since(max(last, frame.t - SPAN), SPACING))
-        self._samples.append(frame)
-        self._is_drawn = False
-        while self._samples[0].t < frame.t - SPAN:
-            self._samples.popleft()
+        begins_anew = frame.t < last
+        last = -np.inf if begins_anew else last
+        jumped = frame.t - last > 2.0 * SPACING
+        between = tuple(self._source.frames_since(max(last, frame.t - SPAN), SPACING)) if jumped else ()
+        with self._lock:
+            if begins_anew:
+                self._samples.clear()
+            self._samples.extend((*between, frame))
+            self._is_drawn = False
+            while self._samples[0].t < frame.t - SPAN:
+                self._samples.popleft()
 
     def finish(self) -> None:
         """Draw what has been taken since the last time, now that time stands still."""

@@ -186,6 +186,17 @@ def test_a_run_that_fails_has_a_trajectory_until_then():
     assert before.q.shape[1:] == outcome.trajectory.q.shape[1:]
 
 
+def test_a_measure_that_raises_leaves_the_trajectory():
+    """The run itself came to its end."""
+
+    def breaks(run):
+        raise RuntimeError("boom")
+
+    outcome = do_run(leg_study(variations={}, measures={"broken": breaks}, passed=None), 0)
+    assert (outcome.row.status, outcome.row.reason) == ("raised", "RuntimeError: boom")
+    assert len(outcome.trajectory.t) == 120
+
+
 def test_lists_vary_as_a_whole():
     """Slopes, say; the table has them as lists."""
     pytest.importorskip("pyarrow")

@@ -50,7 +50,7 @@ def test_frames_are_what_the_node_says(simulate, source_of):
 
 
 def test_nothing_of_before_stands_beside_a_robot_that_is_reset(simulate, source_of):
-    """Neither forces nor impacts, until the next step; the plot of forces begins anew."""
+    """Neither forces nor impacts, until the next step."""
     with simulate(clock_mode="fast", start_paused=True) as sim:
         sim.meet()
         sim.step(20)
