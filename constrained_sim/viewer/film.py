@@ -27,7 +27,7 @@ PATIENCE = 60.0
 """[s] For the browser to open the page: it starts within two on an idle machine."""
 
 LARGEST, STEEPEST = 8192, 89.0
-"""Edge of a picture [pixels], and angle at which the camera looks down [deg]: from straight above nothing is upright."""
+"""Edge of a picture [pixels]; angle at which the camera looks down [deg]: from straight above nothing is upright."""
 
 FASTEST_GIF = 50.0
 """[Hz] Two hundredths of a second for a picture: browsers show one of less for ten."""
