@@ -192,7 +192,7 @@ def test_a_measure_that_raises_leaves_the_trajectory():
     def breaks(run):
         raise RuntimeError("boom")
 
-    outcome = do_run(leg_study(variations={}, measures={"broken": breaks}, passed=None), 0)
+    outcome = do_run(leg_study(variations={}, measures={"broken": breaks}, passed=""), 0)
     assert (outcome.row.status, outcome.row.reason) == ("raised", "RuntimeError: boom")
     assert len(outcome.trajectory.t) == 120
 
