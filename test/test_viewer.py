@@ -320,6 +320,24 @@ def test_a_recording_ends_and_begins_again(hop):
         assert source.time == source.begin and panel._play.label == "Pause"
 
 
+def test_time_goes_where_a_user_has_moved_it_while_a_recording_plays(hop):
+    """Pictures and buttons that come meanwhile do not take it back."""
+    with Page(TrajectorySource(hop)) as page:
+        panel, source = page._controls, page.source
+        page.draw()
+        for follow in (page.draw, panel._play_or_pause):
+            assert panel.plays
+            panel._slider.value = 0.6  # as a browser's message sets it
+            follow()
+            assert 0.6 <= source.time < 0.7
+            panel._slider.value = 0.2
+            page.draw()
+            assert 0.2 <= source.time < 0.3
+        panel._slider.value = source.begin
+        panel._jump()
+        assert source.time == pytest.approx(hop.impacts[0].t, abs=2e-3)
+
+
 def test_films_begin_within_their_recording_and_keep_its_time(hop, tmp_path):
     """A GIF counts in hundredths of a second; what cannot be is refused before anything is drawn."""
     source = TrajectorySource(hop)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
+from constrained_sim.cli.progress_bar import progress_bar
 from constrained_sim.cli.texts import EXIT_CODES, FAILED, Json, say, write_json, wrong_use
 
 if TYPE_CHECKING:
@@ -97,15 +98,22 @@ def run_study_command(
         say(
             f"the results in {str(place)!r} were begun as {read.runs} runs, the study says {told}: -n {told} does those"
         )
-    bar = _Bar(read.runs, quiet=as_json)
+    done = 0
     try:
         with dask_cluster(scheduler, workers, dashboard) as cluster:
             if cluster.dashboard:
                 say(f"Dask's page: {cluster.dashboard}")
-            with bar:
-                results = run_study(read, cluster.executor, place, resume, bar.show, cluster.workers)
+            with progress_bar("runs", shown=not as_json) as report_progress:
+
+                def show(state: "Progress") -> None:
+                    nonlocal done
+                    done = state.done
+                    report_progress(done, read.runs, _text_of(state))
+
+                report_progress(0, read.runs, "starting (a new host first compiles)")
+                results = run_study(read, cluster.executor, place, resume, show, cluster.workers)
     except KeyboardInterrupt:
-        say(f"{bar.done} of {read.runs} runs are in {str(place)!r} (--resume does the rest)")
+        say(f"{done} of {read.runs} runs are in {str(place)!r} (--resume does the rest)")
         raise
     if report:
         results.report(place / "report.html")
@@ -227,34 +235,10 @@ def _as_it_was(study: "Study", directory: Path) -> "Study":
     return study
 
 
-class _Bar:
-    """Shows how far a study is on the standard error stream."""
-
-    def __init__(self, runs: int, quiet: bool) -> None:
-        """Show nothing if `quiet`."""
-        self.done = 0
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet)
-        self._task = self._bar.add_task("starting (a new host first compiles)", total=runs)
-
-    def __enter__(self) -> "_Bar":
-        """Begin."""
-        self._bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """End."""
-        self._bar.stop()
-
-    def show(self, state: "Progress") -> None:
-        """Show passed, failed, runs per second and time left."""
-        self.done = state.done
-        minutes, seconds = divmod(round(min(state.seconds_left, 1e9)), 60)
-        text = f"{state.passed} passed, {state.failed} failed, {state.rate:.1f} runs/s, {minutes}:{seconds:02d} left"
-        self._bar.update(self._task, completed=state.done, description=text)
+def _text_of(state: "Progress") -> str:
+    """Return how far a study is: passed, failed, runs per second and time left."""
+    minutes, seconds = divmod(round(min(state.seconds_left, 1e9)), 60)
+    return f"{state.passed} passed, {state.failed} failed, {state.rate:.1f} runs/s, {minutes}:{seconds:02d} left"
 
 
 def _print_run(summary: dict[str, Any], traceback: str, files: list[str]) -> None:

@@ -32,13 +32,17 @@ from constrained_sim.contact_solvers.quick_solution import (
     NEWTON,
     QuickSolution,
 )
-from constrained_sim.contact_solvers.scaled_problem import accuracy_of, impulse_scale, scaled_problem
+from constrained_sim.contact_solvers.scaled_problem import ScaledProblem, accuracy_of, impulse_scale, scaled_problem
 from constrained_sim.contact_solvers.status import classify, without_open
 from constrained_sim.contact_solvers.sticking import judge_sticking, solve_sticking
 from constrained_sim.contact_solvers.vanishing_compliance import choose_solution, rigid_limit
 from constrained_sim.exceptions import NonFiniteMotion
 from constrained_sim.linalg.products import matvec
 from constrained_sim.validation import Array, finite_array, lookup, number
+
+Method = Callable[[ContactProblem, Array, float, int], tuple[Array, float, int]]
+"""From a problem, impulses (n,) to begin with, a tolerance [N s] and the most iterations to impulses, their error [N s]
+and the iterations done. What a method cannot do it leaves as it is."""
 
 
 @kernel
@@ -285,8 +289,7 @@ class ContactAlgorithm(NamedTuple):
     """A way to solve contact problems, and when it is worth while.
 
     Attributes:
-        solve: from a problem, impulses (n,) to begin with, a tolerance [N s] and the most iterations to impulses, their
-            error [N s] and the iterations done. What it cannot do it leaves as it is.
+        solve: the function.
         budget: the most iterations.
         about: what it is, in a line.
         is_compiled: whether :func:`solve_quick` has tried it.
@@ -295,7 +298,7 @@ class ContactAlgorithm(NamedTuple):
         most_rows: of problems for which it is tried where nothing is acceptable; with more where nothing is tolerable.
     """
 
-    solve: Callable[[ContactProblem, Array, float, int], tuple[Array, float, int]]
+    solve: Method
     budget: int
     about: str
     is_compiled: bool = False
@@ -309,26 +312,21 @@ class ContactAlgorithm(NamedTuple):
         return acceptable if rows <= self.most_rows else OPTIONS.tolerable
 
 
-def _newton(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
-    found: tuple[Array, float, int] = newton(problem.scaled, impulse, tolerance, budget)
-    return found
-
-
-def _interior_point(problem: ContactProblem, impulse: Array, tolerance: float, budget: int) -> tuple[Array, float, int]:
-    found: tuple[Array, float, int] = interior_point(problem.scaled, impulse, tolerance, budget)
-    return found
+def _compiled(method: Callable[[ScaledProblem, Array, float, int], tuple[Array, float, int]]) -> Method:
+    """Return a method that a kernel is."""
+    return lambda problem, impulse, tolerance, budget: method(problem.scaled, impulse, tolerance, budget)
 
 
 METHODS = {
     "newton": ContactAlgorithm(
-        _newton,
+        _compiled(newton),
         OPTIONS.newton_budget,
         "Newton's method on the natural map: all digits in a few steps, of nearly all problems. The default.",
         is_compiled=True,
         is_quick=True,
     ),
     "interior_point": ContactAlgorithm(
-        _interior_point,
+        _compiled(interior_point),
         OPTIONS.interior_point_budget,
         "An interior-point method: few iterations, however many rows depend on each other.",
         is_compiled=True,

@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from constrained_sim.constraints import point_contacts
-from constrained_sim.dynamics.dynamics import kinematics_at
+from constrained_sim.dynamics.dynamics import kinematics_at, potential_energy
 from constrained_sim.simulator import Controller, Simulator
 from constrained_sim.user_functions import ask_user
 from constrained_sim.validation import Array
@@ -127,8 +127,8 @@ class SimulatorSource(LiveSource):
         return Frame(begin.t, q, v, contacts=contacts, energy=self._energies(), objects=objects)
 
     def _energies(self) -> dict[str, float]:
-        kinetic = self._sim.kinetic_energy()
-        return energies_of(kinetic, self._sim.mechanical_energy() - kinetic, asdict(self._sim.energy))
+        sim = self._sim
+        return energies_of(sim.kinetic_energy(), potential_energy(sim.robot, sim.state.q), asdict(sim.energy))
 
     def _advance(self) -> None:
         """Simulate a step; one that fails, or a controller that does, pauses, and the page says why."""
