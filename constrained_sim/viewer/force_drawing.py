@@ -161,7 +161,7 @@ class ForceDrawing:
                 disc = self._scene.add_point_cloud(path, origin, FLASH_COLOUR, point_size=1.0, point_shape="circle")
                 self._flashes[name] = disc
             disc.position, disc.point_size = where[name], FLASH_SIZE * share * self._size
-        above, told = np.array([0.0, 0.0, 0.1 * self._size]), recent[-1:] if left else []
+        above, told = np.array([0.0, 0.0, 0.1 * self._size]), recent[-1:]
         at = [where[name] + above for _, impact in told for name in impact.contacts if name in where]
         self._replace(f"{WORLD}/impact", len(at), lambda name: self._scene.add_label(
             name, f"impact, {told[0][1].energy_lost:.3g} J", position=at[0]
