@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Container, Iterable
 
 import numpy as np
 
 from constrained_sim.assembly import assemble_members
-from constrained_sim.collision.detected_contacts import DetectedContacts
+from constrained_sim.collision.detected_contacts import NAME, DetectedContacts
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.constraints import BoundConstraint, Constraint
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
@@ -50,7 +50,7 @@ class ConstraintManager:
 
         Raises:
             DuplicateName: two of one name.
-            InvalidValue: something that is no constraint, or no collisions.
+            InvalidValue: something that is no constraint, or no collisions; a name that a detected contact may have.
         """
         self._robot, self.tolerance = robot, tolerance
         self.declared: dict[str, Constraint] = _by_name([*robot.constraints, *checked_constraints(constraints)])
@@ -97,8 +97,17 @@ class ConstraintManager:
 
     # -- changes
 
+    def check_name(self, name: str) -> None:
+        """Refuse the name of one more that is to be declared.
+
+        Raises:
+            DuplicateName: it is taken.
+            InvalidValue: a detected contact may have it.
+        """
+        _check_name(name, self.declared)
+
     def declare(self, constraint: Constraint, enabled: bool) -> None:
-        """Declare one more; a name that is taken has been refused before."""
+        """Declare one more, whose name has been checked."""
         self.declared[constraint.name] = constraint
         if not enabled:
             self._disabled.add(constraint.name)
@@ -298,10 +307,19 @@ def _by_name(constraints: Iterable[Constraint]) -> dict[str, Constraint]:
 
     Raises:
         DuplicateName: two of one name.
+        InvalidValue: one that a detected contact may have.
     """
     declared: dict[str, Constraint] = {}
     for constraint in constraints:
-        if constraint.name in declared:
-            raise DuplicateName(constraint.name)
+        _check_name(constraint.name, declared)
         declared[constraint.name] = constraint
     return declared
+
+
+def _check_name(name: str, taken: Container[str]) -> None:
+    """Refuse a name that is `taken`, or that a detected contact may have."""
+    if name in taken:
+        raise DuplicateName(name)
+    if NAME.fullmatch(name):
+        allowed = "none like ELEMENT/BODY#NUMBER: so the contacts are called that collision geometry detects"
+        raise InvalidValue("name of a constraint or contact", name, allowed)

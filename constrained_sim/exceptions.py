@@ -269,7 +269,8 @@ class ContactNotSolved(ConstrainedSimError):
         """Say how far from a solution the best candidate was."""
         super().__init__(
             f"no solution of the contact problem was found (relative residual {residual:.3g}); there is none where "
-            "constraints drive contacts into each other, and there may be none for accelerations with friction"
+            "constraints drive bodies into each other or a joint past its limit, and there may be none for "
+            "accelerations with friction"
         )
         self.residual = residual
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Collection, Container
 from dataclasses import dataclass
 
 from constrained_sim.exceptions import InvalidValue
@@ -39,6 +39,18 @@ class FrameNames:
         if link == WORLD:
             return self.world
         return self.prefix + link if link else ""
+
+    def check_links(self, links: Collection[str]) -> None:
+        """Refuse `links` of which one has the name that is the frame of another: a message could mean either.
+
+        Raises:
+            InvalidValue: there is such a link.
+        """
+        for link in links:
+            other = link.removeprefix(self.prefix)
+            if other != link and other in links:
+                allowed = f"another name, as this is the frame of {other!r} with the frame_prefix {self.prefix!r}"
+                raise InvalidValue("name of a link", link, allowed)
 
     def is_world(self, frame: str) -> bool:
         """Return whether a message names the world: by its frame, by its own name, or by nothing."""

@@ -20,7 +20,7 @@ from constrained_sim.impact_problem import ImpactProblem
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.robot import WORLD, Robot, checked_state
 from constrained_sim.solvers import DEFAULT, RobotSystem, Solver, System, as_solver, check_consistency
-from constrained_sim.validation import Array, check_result, finite_array, flag, number, read_only
+from constrained_sim.validation import Array, check_result, finite_array, flag, number, one_or_each, read_only
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +153,8 @@ def resolve_impact(
         restitution: None: each contact's own, bilateral rows 0; a number for all; or by name. Of a contact this is the
             coefficient of its own law, of others Newton's.
         row_velocity_plus: prescribed row velocities after the impact [m/s, rad/s], (rows,) in the order of the
-            constraints or by name; None: 0. Of a contact only the normal one may be prescribed, as a lower bound.
+            constraints, or by name, one for each row or for all of them; None: 0. Of a contact only the normal one may
+            be prescribed, as a lower bound.
         t: time, for constraints that depend on it [s].
         refuse_inconsistent: raise where bilateral rows contradict each other, instead of the least-squares motion.
 
@@ -342,7 +343,7 @@ def _targets(bound: ConstraintSet, prescribed: Any) -> Array:
         targets = np.zeros(bound.dim)
         for name, value in prescribed.items():
             rows = bound.slice(name)
-            targets[rows] = finite_array(f"row_velocity_plus of {name!r}", value, (rows.stop - rows.start,))
+            targets[rows] = one_or_each(f"row_velocity_plus of {name!r}", value, rows.stop - rows.start)
     else:
         targets = finite_array("row_velocity_plus", prescribed, (bound.dim,))
     tangential = np.delete(bound.split(targets)[1], bound.contacts.normals)

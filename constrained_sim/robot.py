@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -275,7 +275,7 @@ class Robot:
 
         Raises:
             UnknownName: a link that the robot does not have.
-            InvalidValue: no finite number, or a mass on what does not move.
+            InvalidValue: no finite number, a mass on what does not move, or one that leaves a link with less than none.
             ModelError: a body, or what a joint moves, is left without mass or with a negative moment of inertia.
         """
         if self.alone is not None:
@@ -285,12 +285,15 @@ class Robot:
             index, placement = self.link_placement(link)
             if not index:
                 raise InvalidValue("link of a payload", link, "one that moves")
-            moment = np.zeros((3, 3))
-            payload = pin.Inertia(number(f"payload of {link!r}", mass), placement.translation, moment)
-            model.inertias[index] = model.inertias[index] + payload
+            payload = pin.Inertia(number(f"payload of {link!r}", mass), np.zeros(3), np.zeros((3, 3)))
+            model.inertias[index] = model.inertias[index] + placement.act(payload)
+            frame = model.frames[self.links[link]]
+            frame.inertia = frame.inertia + payload  # what part of the joint's inertia is this link's
         if masses:
-            if min(inertia.mass for inertia in list(model.inertias)[1:]) < 0.0:
-                raise InvalidValue("payloads", dict(masses), "masses that leave no body with a negative one")
+            with_mass = (index for index, frame in enumerate(self.model.frames) if frame.inertia.mass > 0.0)
+            bodies = [*list(model.inertias)[1:], *(model.frames[index].inertia for index in with_mass)]
+            if min(inertia.mass for inertia in bodies) < 0.0:
+                raise InvalidValue("payloads", dict(masses), "masses that leave no link with a negative one")
             call_late("refuse_impossible_bodies", model)
             call_late("refuse_massless_joints", model)
         return replace(self, model=model)
@@ -631,10 +634,10 @@ class Robot:
         for name, value in instance("joints", joints, Mapping, "a mapping from joints to values").items():
             joint = lookup("joint", name, self.joint_models)
             q[joint.idx_q : joint.idx_q + joint.nq] = joint_values(joint, name, value)
-        return self._following(q, joints)
+        return self.with_followers(q, joints)
 
-    def _following(self, q: Array, given: Mapping[str, Any]) -> Array:
-        """Return `q` (nq,) with mimicking joints that are not among those `given` where they must be."""
+    def with_followers(self, q: Array, given: Container[str]) -> Array:
+        """Return `q` (nq,) with the joints that mimic others where these want them, but those `given` as they are."""
         for constraint in self.constraints:
             q = constraint.completed(self, q, given)
         return q

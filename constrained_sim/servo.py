@@ -97,7 +97,8 @@ class Servo:
             effort: (nu,) or for all joints, added [N m, N].
 
         Raises:
-            InvalidValue: another number of numbers, infinity, or a target of a joint without the gain that follows it.
+            InvalidValue: another number of numbers, infinity, a target of a joint without the gain that follows it, or
+                one that asks for an effort beyond all numbers.
         """
         robot = self._robot
         position, velocity = self._optional("position", position), self._optional("velocity", velocity)
@@ -108,7 +109,13 @@ class Servo:
         stiffness = np.where(has_position, self.stiffness, 0.0)
         damping = np.where(has_position | has_velocity, self.damping, 0.0)
         goal, rate = np.where(has_position, position, 0.0), np.where(has_velocity, velocity, 0.0)
-        return JointTargets(robot, JointFeedback(*self._places, goal, stiffness, damping, effort + damping * rate))
+        with np.errstate(over="ignore", invalid="ignore"):
+            offset = effort + damping * rate
+            is_finite = np.isfinite(np.abs(offset) + stiffness * np.abs(goal))
+        for index in np.flatnonzero(~is_finite).tolist():
+            what = f"position and velocity for joint {robot.actuated_joints[index]!r}"
+            raise InvalidValue(what, [float(goal[index]), float(rate[index])], "numbers that ask for a finite effort")
+        return JointTargets(robot, JointFeedback(*self._places, goal, stiffness, damping, offset))
 
     def _check(self, what: str, is_given: npt.NDArray[np.bool_], gain: str, gains: Array) -> None:
         """Refuse targets of joints that do not follow them."""

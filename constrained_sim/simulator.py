@@ -14,17 +14,18 @@ from constrained_sim.collision.detector import Collisions
 from constrained_sim.constraint_manager import ConstraintManager
 from constrained_sim.constraints import Constraint
 from constrained_sim.constraints.constraint_set import ConstraintSet
+from constrained_sim.contact.contact_set import TOUCHING
 from constrained_sim.contact_solvers import ContactMethod
 from constrained_sim.dynamics.dynamics import potential_energy
 from constrained_sim.energy import EnergyTerms
 from constrained_sim.exceptions import (
     ContactNotSolved,
-    DuplicateName,
     InvalidValue,
     LightJoint,
     NonFiniteMotion,
     NonFiniteState,
     NotSupported,
+    listed,
 )
 from constrained_sim.impact import Impact
 from constrained_sim.integrators import INTEGRATORS
@@ -361,6 +362,7 @@ class Simulator:
 
         Raises:
             DuplicateName: the name is taken.
+            InvalidValue: a name that a detected contact may have.
             UnknownName: a link that the robot does not have.
             NotSupported: the solver or the stepper cannot do it.
             ViolatedConstraint: it does not hold here and cannot be assembled, or the contact starts too deep.
@@ -368,8 +370,7 @@ class Simulator:
         """
         instance("constraint", constraint, Constraint, "an instance of a class in CONSTRAINTS")
         assemble, enabled = flag("assemble", assemble), flag("enabled", enabled)
-        if constraint.name in self._manager.declared:
-            raise DuplicateName(constraint.name)
+        self._manager.check_name(constraint.name)
         self._solver.check([constraint])
         self._stepper.check([constraint])
         impact = None
@@ -502,7 +503,7 @@ class Simulator:
             self._stepper.memory = memory
             is_ours = not is_of_user(error) and not isinstance(error, InvalidValue | NotSupported)
             if isinstance(error, NO_MOTION) and is_ours:
-                raise NonFiniteState(self.steps, self.state.t, f"{error}{self._fastest()}") from error
+                raise NonFiniteState(self.steps, self.state.t, f"{error}{self._before(error)}") from error
             raise
         self._evaluation = outcome.end
         self.steps += 1
@@ -514,13 +515,23 @@ class Simulator:
             self.state, read_only(outcome.a), read_only(given), outcome, acting, self.dt, self.robot, self.collisions
         )
 
-    def _fastest(self) -> str:
-        """Return which velocity was the largest before a step that failed: often that of what is to blame."""
-        v = self.state.v
-        if not v.any():
-            return ""
-        fastest = int(np.abs(v).argmax())
-        return f"; the largest velocity before it is {v[fastest]:.4g} of {self.robot.velocity_names[fastest]!r}"
+    def _before(self, error: Exception) -> str:
+        """Return what the state before a step that failed tells: what touched where contacts are to blame; the fastest.
+
+        The largest velocity is often that of what is to blame.
+        """
+        here, told = self._evaluation, ""
+        if isinstance(error, ContactNotSolved):
+            contact, names = here.contact, here.bound.contacts.names
+            meets = contact.gaps <= TOUCHING - self.dt * np.minimum(contact.s_normal, 0.0)
+            told += f"; contacts and limits there: {listed(names[i] for i in np.flatnonzero(meets))}"
+            told += f"; bilateral constraints: {listed(member.name for member in here.bound.bilateral.members)}"
+        if here.v.any():
+            fastest = int(np.abs(here.v).argmax())
+            told += (
+                f"; the largest velocity before it is {here.v[fastest]:.4g} of {self.robot.velocity_names[fastest]!r}"
+            )
+        return told
 
     def _drop_ended(self) -> None:
         """Forget the wrenches that have acted for as long as they were to."""

@@ -553,6 +553,54 @@ def test_sites_and_bodies_of_an_mjcf():
     np.testing.assert_allclose(wrench_on(robot, result, "arm"), [0, 0, 5.0 * GRAVITY, 0, 0, 0], atol=1e-12)
 
 
+def swinging_tool(kind):
+    """Return an arm that swings about y, with a tool of 1 kg fixed half a metre below."""
+    if kind == "mjcf":
+        inertial = '<inertial pos="0 0 0" mass="{}" diaginertia="0.01 0.01 0.01"/>'.format
+        return Robot.from_mjcf(
+            f'<mujoco><worldbody><body name="arm"><joint name="swing" type="hinge" axis="0 1 0"/>{inertial(2)}'
+            f'<body name="tool" pos="0 0 -0.5">{inertial(1)}</body></body></worldbody></mujoco>'
+        )
+    joints = joint("swing", "continuous", "base", "arm"), joint("mount", "fixed", "arm", "tool", origin=(0, 0, -0.5))
+    return Robot.from_urdf(urdf('<link name="base"/>', link("arm", 2.0), link("tool", 1.0), *joints))
+
+
+@pytest.mark.parametrize("kind", ["urdf", "mjcf"])
+def test_a_payload_hangs_on_its_link(kind):
+    """The cut carries the weight of what is behind it, and what holds it on its circle: of link and payload."""
+    for payloads, tool, arm in (({}, 1.0, 2.0), ({"tool": 5.0}, 6.0, 2.0), ({"tool": -0.6, "arm": 3.0}, 0.4, 5.0)):
+        robot, omega = swinging_tool(kind).with_payloads(payloads), 3.0
+        result = Simulator(robot, q=robot.neutral(), v=[omega], dt=1e-6).step()
+        pull = tool * (GRAVITY + 0.5 * omega**2)
+        np.testing.assert_allclose(wrench_on(robot, result, "tool"), [0, 0, pull, 0, 0, 0], atol=2e-4)
+        expected = [0, 0, pull + arm * GRAVITY, 0, 0, 0]
+        np.testing.assert_allclose(wrench_on(robot, result, "arm"), expected, atol=2e-4)
+
+
+def test_a_link_cannot_be_made_lighter_than_nothing():
+    """Though what its joint moves would still have a mass."""
+    with pytest.raises(InvalidValue, match=r"payloads.*no link with a negative one"):
+        swinging_tool("mjcf").with_payloads({"tool": -1.5})
+
+
+@pytest.mark.parametrize("of", ["joint", "body", "joint's frame"])
+def test_frames_that_were_added_to_a_model(of):
+    """A frame of Pinocchio's belongs to what its joint moves, whichever frame it names as its parent, if any.
+
+    The joint carries the weight less what pushes up at the frame, or all that a contact there does not.
+    """
+    arm = link("arm", 2.0), joint("lift", "prismatic", "base", "arm", (0, 0, 1), more=LIMIT)
+    model = pin.buildModelFromXML(urdf('<link name="base"/>', *arm))
+    parent = {"joint": 0, "body": model.getFrameId("arm"), "joint's frame": model.getFrameId("lift")}[of]
+    model.addFrame(pin.Frame("tcp", 1, parent, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    robot, weight = Robot(model, ("lift",)), 2.0 * GRAVITY
+    pushed = Simulator(robot, q=[0.0]).step([weight - 5.0], [Wrench("tcp", (0, 0, 5.0))])
+    standing = Simulator(robot, [PointContact("foot", "tcp", (0, 0, 0))], q=[0.0]).step()
+    for name in ("arm", "tcp"):
+        np.testing.assert_allclose(wrench_on(robot, pushed, name), [0, 0, weight - 5.0, 0, 0, 0], atol=1e-12)
+        np.testing.assert_allclose(wrench_on(robot, standing, name), 0.0, atol=1e-12)
+
+
 @pytest.mark.parametrize("order", [("x", "y"), ("y", "x")])
 def test_a_body_with_two_joints_behind_the_cut_counts(order):
     """A tool on two slides with springs: the mount carries its weight, and what accelerates it, at a moving point."""

@@ -383,7 +383,8 @@ class Control:
             return
         if self._waiting_since is None:
             self._waiting_since = self._repeated = now
-            self.changed(f"waiting for {' and '.join(missing)}")
+            text = f"waiting for {' and '.join(missing)}"
+            self.changed(text, f"the step that was asked for is {text}" if self._steps_wanted else "")
         self._repeat(now)
         if self._options.duration and now - self._waiting_since > max(self._patience, START_PATIENCE):
             self._give_up(f"waited for {' and '.join(missing)} for {now - self._waiting_since:.1f} s")

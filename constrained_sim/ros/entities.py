@@ -213,12 +213,13 @@ class Entities:
         world, state = self._world, self._world.sim.state
         q, v, last = state.q[at_q : at_q + 7], state.v[at_v : at_v + 6], world.last
         to_world, linear, angular = pin.XYZQUATToSE3(q).rotation, v[:3], v[3:]
-        a = last.a[at_v : at_v + 6] if last is not None and last.robot is world.sim.robot else np.zeros(6)
         x, y, z, w = q[3:].tolist()
         message.pose = Pose(position=point(q[:3]), orientation=Quaternion(x=x, y=y, z=z, w=w))
         message.twist.linear, message.twist.angular = vector(to_world @ linear), vector(to_world @ angular)
-        message.acceleration.linear = vector(to_world @ (a[:3] + np.cross(angular, linear)))
-        message.acceleration.angular = vector(to_world @ a[3:6])
+        if last is not None and last.robot is world.sim.robot:
+            a = last.a[at_v : at_v + 6]
+            message.acceleration.linear = vector(to_world @ (a[:3] + np.cross(angular, linear)))
+            message.acceleration.angular = vector(to_world @ a[3:6])
 
     def _category(self, entry: WorldObject | None) -> int:
         """Return the category of an object, None: of the robot."""

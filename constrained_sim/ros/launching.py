@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import signal
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -151,6 +152,8 @@ def _end_with_the_simulator(event: Any, context: LaunchContext) -> list:
     Raises:
         SimulationFailed: the simulator ended with an error.
     """
+    if event.returncode < 0:
+        raise SimulationFailed(f"the simulator was killed by {signal.Signals(-event.returncode).name}")
     if event.returncode:
         raise SimulationFailed(f"the simulator ended with exit code {event.returncode}; its last line says why")
     return [LogInfo(msg="simulation ended"), EmitEvent(event=Shutdown(reason="simulation ended"))]

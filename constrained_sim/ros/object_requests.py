@@ -59,10 +59,12 @@ def state_from_request(robot: Robot, q: Array, v: Array, request: Any) -> tuple[
         ("position", state.position, lambda joint, value: joint.place(q, value)),
         ("velocity", state.velocity, lambda joint, value: v.__setitem__(joint.v, value)),
     ):
-        if names or values:
+        if len(values):
             given = named_values(f"{what} of object {entry.name!r}", names, values)
             for name, value in zip(names, given.tolist(), strict=True):
                 write(lookup(f"joint of object {entry.name!r}", name, joints), value)
+    if names and not (state.position or state.velocity):
+        raise InvalidValue(f"joints of object {entry.name!r}", names, "names with positions, velocities or both")
     if request.set_base:
         q, v = with_base(robot, entry, q, v, request)
     elif entry.body.floating_base and (state.pose != Pose() or state.twist != Twist()):

@@ -101,9 +101,13 @@ class Outputs:
         self.states.start()
         self.send_present_state()
 
-    def send_present_state(self) -> None:
-        """Publish the state as it is between periods: at the start and after a reset; nothing has acted yet."""
-        self._joints.forget()
+    def send_present_state(self, turns_go_on: bool = False) -> None:
+        """Publish the state as it is between periods: at the start and after a reset; nothing has acted yet.
+
+        Where `turns_go_on`, the angles of continuous joints are those nearest to the last, else those nearest to zero.
+        """
+        if not turns_go_on:
+            self._joints.forget()
         self._sensors.restart()
         self.states.send_initial()
         self._send_clock()

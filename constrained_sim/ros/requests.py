@@ -137,7 +137,8 @@ class Requests:
         self._world.reset(q, v, request.keep_time, request.keep_constraints, request.keep_objects)
         self._outputs.follow_contacts()
         given = dict(zip(request.joints.name, request.joints.position, strict=False))
-        return Change("reset", self._outputs.send_present_state, self._warning(given))
+        publish = partial(self._outputs.send_present_state, turns_go_on=request.keep_state)
+        return Change("reset", publish, self._warning(given))
 
     def _warning(self, given: Mapping[str, float]) -> str:
         """Return what is to be said of joints that were put to the positions `given` [rad, m]; empty: nothing."""
@@ -158,7 +159,8 @@ class Requests:
         self._world.reset(q, v, keep_time=True, keep_constraints=True)
         names = [f"{request.state.name}/{name}" for name in request.state.joint_names]
         warning = self._warning(dict(zip(names, request.state.position, strict=False)))
-        return Change(f"state of object {request.state.name!r} set", self._outputs.send_present_state, warning)
+        publish = partial(self._outputs.send_present_state, turns_go_on=True)
+        return Change(f"state of object {request.state.name!r} set", publish, warning)
 
     def _bilateral(self) -> dict[str, Bilateral]:
         sim = self._world.sim
@@ -183,6 +185,7 @@ class Requests:
             for name in names:
                 joint = robot.joint_models[name]
                 q[joint.idx_q : joint.idx_q + joint.nq] = given[joint.idx_q : joint.idx_q + joint.nq]
+            q = robot.with_followers(q, names)
         if joints.velocity:
             velocities = named_values("velocity of a reset", names, joints.velocity)
             for name, velocity in zip(names, velocities, strict=True):

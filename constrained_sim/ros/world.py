@@ -137,6 +137,7 @@ class World:
         Raises:
             ConstrainedSimError: a configuration that the simulator refuses.
         """
+        config.node.frames.check_links(config.robot.links)
         self.configured = self.config = config
         self.sim = config.simulator()
         self._dt_ns = whole_nanoseconds("dt", config.simulation.dt)
@@ -255,6 +256,7 @@ class World:
         """
         before, sim = self.config, self.sim.with_objects(objects)
         robot = sim.robot
+        before.node.frames.check_links(robot.links)
         stays = {"", *kept_objects(before.robot, robot)}
         kept = [one for one in before.constraints if before.robot.owner_of(one.name) in stays]
         limits = robot.joint_limits() if before.simulation.joint_limits else ()
@@ -263,7 +265,11 @@ class World:
             sim.add(limit)
         q, v = carried_over(before.robot, robot, before.q, before.v)
         config = replace(before, robot=robot, constraints=(*kept, *new), q=q, v=v)
-        config.sensor_set()  # a sensor on what is gone is refused
+        try:
+            config.sensor_set()
+        except UnknownName as error:
+            allowed = f"those that sensors of the parameters are on ({error})"
+            raise InvalidValue("objects", [entry.name for entry in robot.objects], allowed) from error
         self._wrenches = [wrench for wrench in self._wrenches if can_act(wrench, robot)]
         self.sim, self.config = sim, config
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,6 +16,9 @@ from constrained_sim.robot import WORLD, Robot
 from constrained_sim.step_result import StepResult
 from constrained_sim.validation import Array
 from constrained_sim.wrench import wrench_about_origin
+
+BEGINNINGS = (pin.FrameType.BODY, pin.FrameType.FIXED_JOINT, pin.FrameType.JOINT)
+"""Types of the frames with which a part may begin."""
 
 
 class Part(NamedTuple):
@@ -89,35 +93,47 @@ def part_beyond(robot: Robot, link: str) -> Part:
     """Return the part of `robot` that begins with `link`.
 
     The cut is where a joint, fixed or not, holds the link. Of a frame that is no link, such as a site of an MJCF, it is
-    where one holds the link that the frame belongs to.
+    where one holds the link that the frame belongs to. A frame that names no other frame as its parent hangs on its
+    joint.
 
     Raises:
         UnknownName: no such link or frame.
         InvalidValue: what belongs to the world, which nothing holds.
     """
-    frames, model = list(robot.model.frames), robot.model
     if link not in robot.links:
         raise UnknownName("link", link, robot.links)
+    frames, model = list(robot.model.frames), robot.model
     first = robot.links[link]
-    while frames[first].type not in (pin.FrameType.BODY, pin.FrameType.FIXED_JOINT):
+    while frames[first].type not in BEGINNINGS and frames[first].parentFrame:
         first = frames[first].parentFrame
-    if first == 0:
+    holder, joint = frames[first].parentFrame, int(frames[first].parentJoint)
+    if not first or (not joint and frames[first].type not in BEGINNINGS):
         raise InvalidValue("link to be cut off", link, "a link of the robot")
-    holder = frames[first].parentFrame
     if holder and frames[first].type == pin.FrameType.BODY and frames[holder].type != pin.FrameType.BODY:
         first = holder  # Pinocchio's readers keep the inertia of a body behind a fixed joint in the joint's frame
+    if frames[frames[first].parentFrame].parentJoint != joint:  # the joint holds it: all that the joint moves is beyond
+        inertia, branches = pin.Inertia(model.inertias[joint]), tuple(_children(model, joint))
+        return Part(_moved_by(frames, model.subtrees[joint]), joint, inertia, branches)
     beyond = {first}
     for index in range(first + 1, len(frames)):
         if frames[index].parentFrame in beyond:
             beyond.add(index)
-    joint = frames[first].parentJoint
-    moved = [index for index, frame in enumerate(frames) if frame.parentJoint == joint]
-    inertia = pin.Inertia(model.inertias[joint])
-    if not beyond.issuperset(moved):
-        inertia = pin.Inertia.Zero()
-        for index in beyond.intersection(moved):
+    inertia = pin.Inertia.Zero()
+    for index in sorted(beyond):
+        if frames[index].parentJoint == joint:
             inertia += frames[index].placement.act(frames[index].inertia)
     carried = {frames[index].parentJoint for index in beyond}
-    inner = (k for k in range(1, model.njoints) if model.parents[k] == joint)
-    branches = tuple(k for k in inner if not carried.isdisjoint(model.subtrees[k]))  # a joint may carry joints only
-    return Part(frozenset(beyond), int(joint), inertia, branches)
+    branches = tuple(k for k in _children(model, joint) if not carried.isdisjoint(model.subtrees[k]))
+    links = beyond.union(*(_moved_by(frames, model.subtrees[k]) for k in branches))
+    return Part(frozenset(links), joint, inertia, branches)
+
+
+def _children(model: pin.Model, joint: int) -> Iterator[int]:
+    """Yield the joints that a `joint` carries."""
+    return (k for k in range(1, model.njoints) if model.parents[k] == joint)
+
+
+def _moved_by(frames: Sequence[pin.Frame], joints: Iterable[int]) -> frozenset[int]:
+    """Return which of the `frames` these `joints` move."""
+    moving = set(joints)
+    return frozenset(index for index, frame in enumerate(frames) if frame.parentJoint in moving)

@@ -162,6 +162,11 @@ class Mode:
         )
         return cls.of(contact_set, none, none, rows, nothing, rows, nothing)
 
+    def continues(self, before: Mode) -> bool:
+        """Return whether the same is held, and all else moves as in the mode `before`: only forces have been chosen."""
+        pairs = (self.closed, before.closed), (self.direction, before.direction), (self.slip_sign, before.slip_sign)
+        return bool(len(self.held)) and all(np.array_equal(*pair) for pair in (*pairs, (self.holds, before.holds)))
+
     @cached_property
     def normals(self) -> npt.NDArray[np.intp]:
         """(c,) normal rows of what is closed."""

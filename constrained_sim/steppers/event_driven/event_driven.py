@@ -101,18 +101,23 @@ class EventDriven(Stepper):
         inputs = MotionInputs(efforts, wrenches, solver, method, feedback)
         ledger = _Ledger(start, len(self.robot.friction_dofs))
         here, end, stalled, painleve = start, start.t + self.dt, 0, False
+        before: Mode | None = None
         if (jump := self.forbidden_jump(start, solver, method)) is not None:
             here = ledger.after(start, jump)
         for _ in range(EVENTS.max_events):
+            collisions = len(ledger.impacts)
             here, mode, motion = self._settle(here, inputs, ledger, painleve)
-            if stalled:
+            goes_on = before is not None and len(ledger.impacts) == collisions and mode.continues(before)
+            near = stalled > 0 or goes_on
+            if near:
                 mode = self._inside(here, mode)
-            segment = Segment(self, self.integrator.tolerance, here, mode, inputs, stalled > 0, self.memory)
+            segment = Segment(self, self.integrator.tolerance, here, mode, inputs, near, self.memory)
             rest = end - here.t
             ignore_events = stalled > EVENTS.max_stalled
-            elapsed, y, painleve, self.memory = segment.integrate_mode(
+            elapsed, y, painleve, self.memory, is_event = segment.integrate_mode(
                 min(rest, EVENTS.event_free_time) if ignore_events else rest, ignore_events
             )
+            before = mode if is_event else None
             stalled = stalled + 1 if elapsed <= EVENTS.instant else 0
             if elapsed <= 0.0:
                 continue

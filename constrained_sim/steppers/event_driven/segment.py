@@ -62,12 +62,14 @@ class ModeEnd(NamedTuple):
         y: state at the end.
         painleve: whether friction lets the forces grow beyond all bounds there.
         crossing: of a singular position, if one is near.
+        is_event: whether an event ended it.
     """
 
     duration: float
     y: Array
     painleve: bool
     crossing: SingularCrossing | None
+    is_event: bool = False
 
 
 class Segment:
@@ -165,7 +167,7 @@ class Segment:
             if _has_no_bound(after.a, after.free) and self._is_painleve(t, y):
                 return ModeEnd(t, y, True, crossing)
             if not ignore_events and (event := self._first_event(solver, margins, before, after)) is not None:
-                return ModeEnd(*event, False, last)
+                return ModeEnd(*event, False, last, True)
             if _is_singular(last) and not _is_singular(crossing):
                 return ModeEnd(t, y, False, crossing)
             before = after
