@@ -387,6 +387,7 @@ INTERNAL = {
     "Trajectory.from_run",
     "Robot.spring_effort",
     "Robot.spring_energy",
+    "Robot.with_followers",
 }
 """Methods of classes that are for the package itself."""
 

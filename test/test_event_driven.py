@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -57,6 +59,7 @@ from constrained_sim.steppers.event_driven.contact_modes import FrictionBlocks
 from constrained_sim.steppers.event_driven.max_margin_forces import max_margin_forces
 
 EVENTS = {"stepper": "event_driven"}
+DATA = Path(__file__).parent / "data"
 
 
 def test_taking_out_drift_leaves_the_way_of_a_free_body():
@@ -855,3 +858,48 @@ def test_dry_friction_alone_stops_a_turntable(dt: float) -> None:
     cos, sin = sim.state.q
     assert np.arctan2(sin, cos) == pytest.approx(way, abs=1e-8)
     assert abs(sim.state.v[0]) < 1e-9
+
+
+def jammed_in_a_loop():
+    """Return a hinged link whose sticking foot jams, with a ball joint to a load that swings; its constraints; q and v.
+
+    Found among random mechanisms: forces of least norm at the foot come to the edge of its cone again and again.
+    """
+    told, model = json.loads((DATA / "jammed_in_a_loop.json").read_text()), pin.Model()
+    for name, entry in zip(("load", "arm", "jammed", "ball"), told["joints"], strict=True):
+        kind, placement = getattr(pin, entry["type"])(), pin.XYZQUATToSE3(np.array(entry["placement"]))
+        index, inertia = model.addJoint(entry["parent"], kind, placement, name), np.zeros((3, 3))
+        inertia[np.triu_indices(3)] = entry["inertia"]
+        inertia += np.triu(inertia, 1).T
+        model.appendBodyToJoint(
+            index, pin.Inertia(entry["mass"], np.array(entry["lever"]), inertia), pin.SE3.Identity()
+        )
+        model.addJointFrame(index, -1)
+        model.addBodyFrame(f"{name}_link", index, pin.SE3.Identity(), -1)
+    model.damping, model.armature = np.array(told["damping"]), np.array(told["armature"])
+    foot = told["contact"]
+    loop = PointAnchor("loop", "ball_link", told["loop"]["a"], "arm_link")
+    rough = {"friction": foot["friction"], "torsional_friction": 0.01, "radius": 0.02}
+    contact = PointContact("foot", "jammed_link", foot["point"], surface=Plane((0, 0, 1), foot["offset"]), **rough)
+    return (
+        Robot(model, ("arm", "jammed"), floating_base=True),
+        [loop, contact],
+        np.array(told["q"]),
+        np.array(told["v"]),
+    )
+
+
+@pytest.mark.parametrize("dt", [1e-3, 1e-4])
+def test_a_jammed_foot_bears_a_load_that_swings(dt):
+    """Its forces are within their bounds, whichever of them they are, and the motion is that of small steps."""
+    robot, constraints, q, v = jammed_in_a_loop()
+    sim = Simulator(robot, constraints, dt=dt, q=q, v=v, **EVENTS)
+    small = Simulator(robot, constraints, dt=1e-5, q=q, v=v)
+    for _ in range(3):
+        foot = sim.step().contact_forces["foot"]
+        assert np.hypot(*foot.force[:2]) <= constraints[1].friction * foot.force[2] * (1 + 1e-9)
+        assert abs(foot.moment[2]) <= 0.01 * foot.force[2] * (1 + 1e-9)
+    for _ in range(round(3 * dt / 1e-5)):
+        small.step()
+    assert np.abs(pin.difference(robot.model, sim.state.q, small.state.q)).max() < 1e-8
+    assert np.abs(sim.state.v - small.state.v).max() < 1e-6

@@ -153,8 +153,9 @@ def test_prescribed_row_velocities():
     wanted = rng.normal(size=12)
     impact = resolve_impact(robot, q, v, feet(), row_velocity_plus=wanted)
     assert np.abs(impact.row_velocity_plus - wanted).max() < 1e-11
-    impact = resolve_impact(robot, q, v, feet(), row_velocity_plus={"FR_FOOT": (1.0, 2.0, 3.0)})
-    assert impact.row_velocity_plus == pytest.approx([0, 0, 0, 1, 2, 3, 0, 0, 0, 0, 0, 0], abs=1e-11)
+    for by_name, expected in (((1.0, 2.0, 3.0), [1, 2, 3]), (0.5, [0.5, 0.5, 0.5])):
+        impact = resolve_impact(robot, q, v, feet(), row_velocity_plus={"FR_FOOT": by_name})
+        assert impact.row_velocity_plus == pytest.approx([0, 0, 0, *expected, 0, 0, 0, 0, 0, 0], abs=1e-11)
 
 
 @property_test(20)

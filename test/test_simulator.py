@@ -30,6 +30,7 @@ from constrained_sim import (
     STEPPERS,
     Baumgarte,
     CustomConstraint,
+    JointLimit,
     JointVelocity,
     PointAnchor,
     PointContact,
@@ -572,6 +573,33 @@ def test_a_step_beyond_all_numbers_is_refused():
         sim.step()
     assert (refusal.value.step, refusal.value.t) == (0, 0.0)
     assert f"1e+200 of {sim.robot.velocity_names[0]!r}" in str(refusal.value)
+    assert snapshot(sim) == before
+
+
+@pytest.mark.parametrize("stepper", ["time_stepping", "event_driven"])
+def test_a_drive_past_a_limit_is_named(stepper):
+    """What drives, what stops it, and what is fast but not to blame: the state before is kept."""
+    robot = double_pendulum()
+    first, _ = robot.joint_names
+    drive, stop = JointVelocity("drive", first, 1.0), JointLimit("stop", first, -0.05, 0.05)
+    sim = Simulator(robot, [drive, stop], stepper, q=[0.0, 0.3], v=[1.0, 5.0])
+    with pytest.raises(
+        NonFiniteState, match=r"a joint past its limit.*limits there: stop; bilateral.*: drive; "
+    ) as error:
+        sim.run(0.1)
+    assert error.value.t == pytest.approx(0.05, abs=2e-3)
+    assert sim.state.q[0] == pytest.approx(error.value.t, abs=1e-9)
+
+
+def test_names_of_detected_contacts_are_kept_for_them():
+    """Else the same name would come a second time once the bodies are near each other."""
+    robot, taken = double_pendulum(), PointContact("link_0/floor#0", "tip", (0, 0, 0))
+    with pytest.raises(InvalidValue, match="ELEMENT/BODY#NUMBER"):
+        Simulator(robot, [taken])
+    sim = simulator(robot, [0.4, -0.9])
+    before = snapshot(sim)
+    with pytest.raises(InvalidValue, match="ELEMENT/BODY#NUMBER"):
+        sim.add(taken)
     assert snapshot(sim) == before
 
 

@@ -95,6 +95,16 @@ def test_links_are_taken_by_their_frames_and_by_their_names(node, prefix):
     ask(node, "external_wrench", push(f"{prefix}foot"))
 
 
+def test_a_link_that_has_the_frame_of_another_is_refused(node):
+    """A message could mean either; nothing has changed."""
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    link = f'<robot name="foot"><link name="foot">{inertial}</link></robot>'
+    with pytest.raises(InvalidValue, match=r"'left/foot'.*frame of 'foot' with the frame_prefix 'left/'"):
+        ask(node, "spawn_object", srv.SpawnObject.Request(name="left", description=link))
+    ask(node, "spawn_object", srv.SpawnObject.Request(name="right", description=link))
+    assert [entry.name for entry in node.world.config.robot.objects] == ["right"]
+
+
 @pytest.mark.parametrize("name", [{"frame_prefix": "/a/"}, {"world_frame": "map odom"}, {"world_frame": ""}], ids=str)
 def test_what_no_frame_can_be_named_is_refused(name):
     """tf2 takes no slash at the beginning, and other tools no blanks."""

@@ -239,6 +239,14 @@ def test_documented_launch_file_starts_what_is_installed(described):
     assert simulator.on_exit.kind == "Shutdown"
 
 
+@pytest.mark.parametrize(("code", "why"), [(1, "exit code 1; its last line says why"), (-9, "was killed by SIGKILL")])
+def test_the_launch_fails_with_the_simulator(described, code, why):
+    """With what is known of the reason."""
+    described("leg")
+    with pytest.raises(SimulationFailed, match=why):
+        sys.modules["constrained_sim.ros.launching"]._end_with_the_simulator(SimpleNamespace(returncode=code), None)
+
+
 @pytest.mark.parametrize("text", ["abc", "nan", "-1", "inf", ""])
 def test_duration_that_is_none_is_named(described, text):
     """The argument, what was given, and what is allowed."""

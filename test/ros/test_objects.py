@@ -134,6 +134,24 @@ def test_a_door_has_joints_which_may_be_set(scene):
     assert answer.success and "joints: door/latch at 3.2, limits -3 to 3 [rad, m]" in answer.message
 
 
+def test_positions_or_velocities_alone_may_be_set(scene):
+    """The others stay."""
+    door = DOOR.replace('"frame"', '"world"')
+    assert scene.call(SpawnObject, "spawn_object", **spawning("door", door, x=2.0, z=1.0)).success
+    velocity = [0.0, 0.0]
+    for fields in ({"position": [0.5, 1.0]}, {"velocity": [0.25, 0.5]}):
+        state = ObjectState(name="door", joint_names=["hinge", "latch"], **fields)
+        answer = scene.call(SetObjectState, "set_object_state", state=state)
+        assert answer.success, answer.message
+        scene.settle()
+        door = {one.name: one for one in scene.objects[-1].objects}["door"]
+        velocity = fields.get("velocity", velocity)
+        assert list(door.position) == pytest.approx([0.5, 1.0], abs=1e-12)
+        assert list(door.velocity) == pytest.approx(velocity, abs=1e-12)
+    answer = scene.call(SetObjectState, "set_object_state", state=ObjectState(name="door", joint_names=["hinge"]))
+    assert not answer.success and "positions, velocities or both" in answer.message
+
+
 def test_positions_without_names_are_refused(scene):
     answer = scene.call(SetObjectState, "set_object_state", state=ObjectState(name="crate", position=[0.5]))
     assert not answer.success

@@ -119,6 +119,18 @@ def test_pause_ends_a_step(stepped):
     assert nanoseconds(first.result().stamp) == stamp(stepped.states[-1])
 
 
+def test_a_step_that_waits_for_a_command_says_so(simulate):
+    """Once it comes, the step is made."""
+    with simulate(start_paused=True, wait_for_first_command=True) as sim:
+        asked = sim.client.ask(Step, "step", periods=3)
+        text = "the step that was asked for is waiting for a command"
+        sim.wait_for(lambda: text in sim.process.stderr, "warning")
+        assert not asked.done()
+        sim.command(["hip"], [0.0])
+        sim.wait_for(asked.done, "answer of the step")
+        assert asked.result().success and asked.result().step == 3
+
+
 def test_single_steps_are_not_late(simulate):
     """In real time, what a pause takes is no delay of the step after it; a busy machine takes less than 0.1 s."""
     with simulate(clock_mode="realtime", start_paused=True, control_period=0.1) as sim:

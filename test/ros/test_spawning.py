@@ -190,11 +190,13 @@ def test_entities_are_found_by_category_and_by_a_box(scene):
 def test_an_object_is_put_elsewhere_and_the_robot_stays(scene):
     wanted = EntityState(pose=Pose(), twist=Twist())
     wanted.pose.position.x, wanted.pose.position.z, wanted.twist.linear.y = -2.0, 1.0, 0.5
+    wanted.twist.angular.z = 0.5
     fields = {"set_pose": True, "set_twist": True} if hasattr(SetEntityState.Request(), "set_pose") else {}
     before = state(scene, "leg")
     assert scene.call(SetEntityState, "set_entity_state", entity="crate", state=wanted, **fields).result.result == OK
     found = state(scene, "crate")
     assert xyz(found.pose.position) == [-2.0, 0.0, 1.0] and xyz(found.twist.linear) == [0.0, 0.5, 0.0]
+    assert xyz(found.acceleration.linear) == [0.0, 0.0, 0.0]  # no step has been made from there
     assert state(scene, "leg").pose == before.pose
     wanted.pose.position.z = 0.0  # in the floor
     answer = scene.call(SetEntityState, "set_entity_state", entity="crate", state=wanted, **fields)
