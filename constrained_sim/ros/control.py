@@ -211,6 +211,8 @@ class Control:
             self._outputs.send_diagnostics(self._health("; ".join(warnings)))
         if self._is_idle():
             self._publish_latched()
+            if self._outputs.counters != self._told:
+                self._send_status()
             self._callbacks.wait(IDLE)
             return
         self._callbacks.run_ready()

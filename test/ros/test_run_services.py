@@ -336,7 +336,10 @@ def test_state_that_turns_infinite_freezes_the_simulation(stepped):
 
 
 def test_frozen_simulation_keeps_its_reason(stepped):
-    """Whatever is asked for afterwards, the status says at which step and why; a pause answers with it."""
+    """Whatever is asked for afterwards, the status says at which step and why; a pause answers with it.
+
+    Commands that are refused meanwhile are counted in it, without any request.
+    """
     request = JointState(name=["hip"], velocity=[1e200])
     assert stepped.call(Reset, "reset", joints=request).success
     why = stepped.call(Step, "step", periods=1).message
@@ -345,6 +348,8 @@ def test_frozen_simulation_keeps_its_reason(stepped):
     assert stepped.call(RemoveContact, "remove_contact", name=names_of_contacts(stepped)[0]).success
     assert [stepped.call(SetBool, "pause", data=on).message for on in (False, True)] == [why, why]
     stepped.wait_for(lambda: len(stepped.status) >= 3, "a status of each request")
+    stepped.command(["hip"], [math.nan])
+    stepped.wait_for(lambda: stepped.status[-1].commands_refused == 1, "a status that counts the refusal")
     assert {(status.state, status.message) for status in stepped.status} == {(SimulationStatus.FROZEN, why)}
     stepped.reset()
     assert stepped.call(SetBool, "pause", data=True).message == stepped.fresh_status().message == "paused"
