@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Iterable
 import numpy as np
 
 from constrained_sim.assembly import assemble_members
-from constrained_sim.collision.detected_contacts import NAME, DetectedContacts
+from constrained_sim.collision.detected_contacts import DETECTED_NAME, DetectedContacts
 from constrained_sim.collision.detector import Collisions
 from constrained_sim.constraints import BoundConstraint, Constraint
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
@@ -320,6 +320,6 @@ def _check_name(name: str, taken: Container[str]) -> None:
     """Refuse a name that is `taken`, or that a detected contact may have."""
     if name in taken:
         raise DuplicateName(name)
-    if NAME.fullmatch(name):
+    if DETECTED_NAME.fullmatch(name):
         allowed = "none like ELEMENT/BODY#NUMBER: so the contacts are called that collision geometry detects"
         raise InvalidValue("name of a constraint or contact", name, allowed)

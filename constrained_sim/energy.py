@@ -27,9 +27,9 @@ class EnergyTerms:
         gravity_coriolis: work of gravity, of springs in joints and of inertial forces.
         actuators: work of the joint efforts.
         external: work of external wrenches.
-        damping: work of joint damping and dry joint friction; never positive, but by up to ``h D v^2 / 8`` where a
-            velocity v turns back within a step: damping has the direction of the velocity at the end, the way that of
-            the mean.
+        damping: work of joint damping and dry joint friction; never positive, except where a velocity v
+            changes its sign within a step: then up to ``h D v^2 / 8``, since the force follows the velocity at the end,
+            and the distance the mean velocity.
         contacts: work of contact forces; never positive, but that springs of soft contacts give back what they took.
         constraints: work of bilateral constraint forces.
         kinetic: change of the kinetic energy during the smooth part, at the evaluated inertia.

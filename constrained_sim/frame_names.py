@@ -41,16 +41,19 @@ class FrameNames:
         return self.prefix + link if link else ""
 
     def check_links(self, links: Collection[str]) -> None:
-        """Refuse `links` of which one has the name that is the frame of another: a message could mean either.
+        """Refuse `links` of which one has the frame of the world, or the frame of another as its name.
+
+        A message could mean either.
 
         Raises:
             InvalidValue: there is such a link.
         """
         for link in links:
-            other = link.removeprefix(self.prefix)
-            if other != link and other in links:
-                allowed = f"another name, as this is the frame of {other!r} with the frame_prefix {self.prefix!r}"
-                raise InvalidValue("name of a link", link, allowed)
+            frame = self.of(link)
+            if link != WORLD and (frame == self.world or (frame != link and frame in links)):
+                what = f"frame of link {link!r} with the frame_prefix {self.prefix!r}"
+                other = "the world_frame" if frame == self.world else "the name of another link"
+                raise InvalidValue(what, frame, f"one that is not {other}")
 
     def is_world(self, frame: str) -> bool:
         """Return whether a message names the world: by its frame, by its own name, or by nothing."""

@@ -275,7 +275,8 @@ class Robot:
 
         Raises:
             UnknownName: a link that the robot does not have.
-            InvalidValue: no finite number, a mass on what does not move, or one that leaves a link with less than none.
+            InvalidValue: no finite number, a mass on what does not move, or one that leaves less than none of what a
+                joint moves, or of a link whose mass the description tells apart from it.
             ModelError: a body, or what a joint moves, is left without mass or with a negative moment of inertia.
         """
         if self.alone is not None:
@@ -287,12 +288,12 @@ class Robot:
                 raise InvalidValue("link of a payload", link, "one that moves")
             payload = pin.Inertia(number(f"payload of {link!r}", mass), np.zeros(3), np.zeros((3, 3)))
             model.inertias[index] = model.inertias[index] + placement.act(payload)
-            frame = model.frames[self.links[link]]
-            frame.inertia = frame.inertia + payload  # what part of the joint's inertia is this link's
+            frame = model.frames[frame_with_inertia(model, self.links[link])]
+            frame.inertia = frame.inertia + payload  # of the joint's inertia this link's part
         if masses:
-            with_mass = (index for index, frame in enumerate(self.model.frames) if frame.inertia.mass > 0.0)
-            bodies = [*list(model.inertias)[1:], *(model.frames[index].inertia for index in with_mass)]
-            if min(inertia.mass for inertia in bodies) < 0.0:
+            pairs = zip(self.model.frames, model.frames, strict=True)
+            links = [after.inertia.mass for before, after in pairs if before.inertia.mass > 0.0]
+            if min([*links, *(inertia.mass for inertia in list(model.inertias)[1:])]) < 0.0:
                 raise InvalidValue("payloads", dict(masses), "masses that leave no link with a negative one")
             call_late("refuse_impossible_bodies", model)
             call_late("refuse_massless_joints", model)
@@ -704,6 +705,16 @@ def actuated_of(joints: Sequence[str], wanted: Any) -> tuple[str, ...]:
     if len(set(wanted)) != len(wanted):
         raise InvalidValue("actuated_joints", list(wanted), "each joint once")
     return wanted
+
+
+def frame_with_inertia(model: pin.Model, index: int) -> int:
+    """Return the frame of `model` that has the inertia of the body of another, itself in most models.
+
+    Pinocchio's reader of URDF keeps that of a body behind a fixed joint in the joint's frame.
+    """
+    frame = model.frames[index]
+    holds_body = frame.parentFrame and model.frames[frame.parentFrame].type != pin.FrameType.BODY
+    return int(frame.parentFrame) if frame.type == pin.FrameType.BODY and holds_body else index
 
 
 def checked_robot(robot: Any) -> Robot:

@@ -113,8 +113,9 @@ class Servo:
             offset = effort + damping * rate
             is_finite = np.isfinite(np.abs(offset) + stiffness * np.abs(goal))
         for index in np.flatnonzero(~is_finite).tolist():
-            what = f"position and velocity for joint {robot.actuated_joints[index]!r}"
-            raise InvalidValue(what, [float(goal[index]), float(rate[index])], "numbers that ask for a finite effort")
+            given = [float(values[index]) for values in (position, velocity, effort)]
+            what = f"position, velocity and effort for joint {robot.actuated_joints[index]!r}"
+            raise InvalidValue(what, given, "numbers that ask for a finite effort in all")
         return JointTargets(robot, JointFeedback(*self._places, goal, stiffness, damping, offset))
 
     def _check(self, what: str, is_given: npt.NDArray[np.bool_], gain: str, gains: Array) -> None:

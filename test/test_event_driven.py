@@ -881,18 +881,26 @@ def jammed_in_a_loop():
     loop = PointAnchor("loop", "ball_link", told["loop"]["a"], "arm_link")
     rough = {"friction": foot["friction"], "torsional_friction": 0.01, "radius": 0.02}
     contact = PointContact("foot", "jammed_link", foot["point"], surface=Plane((0, 0, 1), foot["offset"]), **rough)
-    return (
-        Robot(model, ("arm", "jammed"), floating_base=True),
-        [loop, contact],
-        np.array(told["q"]),
-        np.array(told["v"]),
-    )
+    robot = Robot(model, ("arm", "jammed"), floating_base=True)
+    return robot, [loop, contact], np.array(told["q"]), np.array(told["v"])
 
 
+@pytest.mark.parametrize("speed", [None, 0.5], ids=["alone", "beside what slides"])
 @pytest.mark.parametrize("dt", [1e-3, 1e-4])
-def test_a_jammed_foot_bears_a_load_that_swings(dt):
-    """Its forces are within their bounds, whichever of them they are, and the motion is that of small steps."""
+def test_a_jammed_foot_bears_a_load_that_swings(dt, speed):
+    """Its forces are within their bounds, whichever of them they are, and the motion is that of small steps.
+
+    A puck that slides and turns elsewhere changes nothing.
+    """
     robot, constraints, q, v = jammed_in_a_loop()
+    if speed is not None:
+        height = constraints[1].surface.offset
+        robot = robot.with_objects([WorldObject.sphere("puck", 0.1, 1.0, pose=(9.0, 0.0, height, 0.0, 0.0, 0.0, 1.0))])
+        link = next(name for name in robot.links if name.startswith("puck/"))
+        feet = [(0.1, 0.0, 0.0), (-0.1, 0.1, 0.0), (-0.1, -0.1, 0.0)]
+        ground = Plane((0, 0, 1), height)
+        constraints += [PointContact(f"p{k}", link, at, surface=ground, friction=0.3) for k, at in enumerate(feet)]
+        q, v = np.append(q, robot.neutral()[-7:]), np.append(v, [speed, 0.0, 0.0, 0.0, 0.0, 1.0])
     sim = Simulator(robot, constraints, dt=dt, q=q, v=v, **EVENTS)
     small = Simulator(robot, constraints, dt=1e-5, q=q, v=v)
     for _ in range(3):

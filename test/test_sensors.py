@@ -577,10 +577,11 @@ def test_a_payload_hangs_on_its_link(kind):
         np.testing.assert_allclose(wrench_on(robot, result, "arm"), expected, atol=2e-4)
 
 
-def test_a_link_cannot_be_made_lighter_than_nothing():
+@pytest.mark.parametrize("kind", ["urdf", "mjcf"])
+def test_a_link_cannot_be_made_lighter_than_nothing(kind):
     """Though what its joint moves would still have a mass."""
     with pytest.raises(InvalidValue, match=r"payloads.*no link with a negative one"):
-        swinging_tool("mjcf").with_payloads({"tool": -1.5})
+        swinging_tool(kind).with_payloads({"tool": -1.5})
 
 
 @pytest.mark.parametrize("of", ["joint", "body", "joint's frame"])

@@ -221,7 +221,7 @@ def test_what_it_cannot_follow_is_refused():
     with pytest.raises(InvalidValue, match="position"):
         servo.targets([np.inf, np.nan])
     for targets in ({"position": [1e308, np.nan]}, {"velocity": [1.7e308, np.nan], "effort": 1.7e308}):
-        with pytest.raises(InvalidValue, match=f"velocity for joint '{first}'.*finite effort"):
+        with pytest.raises(InvalidValue, match=f"velocity and effort for joint '{first}'.*finite effort"):
             servo.targets(**targets)
     with pytest.raises(InvalidValue, match="stiffness of joint"):
         Servo(robot, {first: -1.0}, 0.0)

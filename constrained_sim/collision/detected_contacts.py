@@ -23,7 +23,7 @@ MISSED_DEPTH = 1e-6
 of its beginning may come within it."""
 
 
-NAME = re.compile(r".+/.+#\d+")
+DETECTED_NAME = re.compile(r".+/.+#\d+")
 """Names of detected contacts: ``ELEMENT/BODY#NUMBER``."""
 
 

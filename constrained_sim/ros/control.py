@@ -133,6 +133,8 @@ class Control:
             raise InvalidValue("step", f"a frozen simulation ({self._world.frozen})", "one that was reset")
         self._steps_wanted, self._steps_done = periods, Future(executor=self._callbacks.executor)
         self._after_step = after_each
+        if not self._started:
+            self._waiting_since = None  # what is waited for is said once more
         self._pace.restart()
         return self._steps_done
 

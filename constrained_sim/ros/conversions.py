@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -107,9 +107,10 @@ class JointNames:
         q[self._q[self._turning] + 1] = np.sin(position[self._turning])
         v[self._v] = np.array(state.velocity)[order]
 
-    def forget(self) -> None:
-        """Start anew: the angle of a continuous joint is then the one nearest to zero."""
-        self._last = np.zeros(len(self.names))
+    def forget(self, names: Collection[str] | None = None) -> None:
+        """Start anew: the angles of continuous joints, of these `names` or of all, are then those nearest to zero."""
+        anew = np.ones(len(self.names), dtype=bool) if names is None else np.isin(self.names, list(names))
+        self._last = np.where(anew, 0.0, self._last)
 
     def positions(self, q: Array) -> list[float]:
         """Return the positions [rad, m] at `q`; the angle of a continuous joint is the one nearest to the last."""

@@ -66,7 +66,7 @@ class Entities:
     link in the world, with velocity and acceleration of its origin in world axes. With the base's rotation R, and
     Pinocchio's velocity (v, w) and acceleration (a, alpha) in its axes, these are ``R v``, ``R w``, ``R (a + w x v)``
     and ``R alpha`` (Featherstone, Rigid Body Dynamics Algorithms, section 2.11). The acceleration is the mean over the
-    last physics step without its impacts, zero before the first.
+    last physics step without its impacts; zero until a step is made after a start, a reset or a change of objects.
     """
 
     def __init__(self, world: World, reset: Callable[..., None], set_object: Callable[..., None]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import signal
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +19,7 @@ from launch_ros.actions import Node
 from constrained_sim.config import Config, load_config
 from constrained_sim.descriptions.urdf.writer import urdf_of
 from constrained_sim.exceptions import InvalidValue, SimulationFailed
+from constrained_sim.exit_code import how_it_ended
 from constrained_sim.ros.demos import PACKAGE
 from constrained_sim.ros.discovery import discovery_settings
 from constrained_sim.ros.launch_arguments import arguments
@@ -152,8 +152,7 @@ def _end_with_the_simulator(event: Any, context: LaunchContext) -> list:
     Raises:
         SimulationFailed: the simulator ended with an error.
     """
-    if event.returncode < 0:
-        raise SimulationFailed(f"the simulator was killed by {signal.Signals(-event.returncode).name}")
     if event.returncode:
-        raise SimulationFailed(f"the simulator ended with exit code {event.returncode}; its last line says why")
+        reason = "; its last line says why" if event.returncode > 0 else ""
+        raise SimulationFailed(f"the simulator {how_it_ended(event.returncode)}{reason}")
     return [LogInfo(msg="simulation ended"), EmitEvent(event=Shutdown(reason="simulation ended"))]

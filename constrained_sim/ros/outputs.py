@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -101,13 +101,14 @@ class Outputs:
         self.states.start()
         self.send_present_state()
 
-    def send_present_state(self, turns_go_on: bool = False) -> None:
+    def send_present_state(self, moved: Collection[str] | None = None) -> None:
         """Publish the state as it is between periods: at the start and after a reset; nothing has acted yet.
 
-        Where `turns_go_on`, the angles of continuous joints are those nearest to the last, else those nearest to zero.
+        Args:
+            moved: joints that were put elsewhere, whose angles are those nearest to zero; of the others those nearest
+                to the last. None: all.
         """
-        if not turns_go_on:
-            self._joints.forget()
+        self._joints.forget(moved)
         self._sensors.restart()
         self.states.send_initial()
         self._send_clock()

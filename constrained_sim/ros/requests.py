@@ -137,7 +137,7 @@ class Requests:
         self._world.reset(q, v, request.keep_time, request.keep_constraints, request.keep_objects)
         self._outputs.follow_contacts()
         given = dict(zip(request.joints.name, request.joints.position, strict=False))
-        publish = partial(self._outputs.send_present_state, turns_go_on=request.keep_state)
+        publish = partial(self._outputs.send_present_state, given if request.keep_state else None)
         return Change("reset", publish, self._warning(given))
 
     def _warning(self, given: Mapping[str, float]) -> str:
@@ -159,7 +159,7 @@ class Requests:
         self._world.reset(q, v, keep_time=True, keep_constraints=True)
         names = [f"{request.state.name}/{name}" for name in request.state.joint_names]
         warning = self._warning(dict(zip(names, request.state.position, strict=False)))
-        publish = partial(self._outputs.send_present_state, turns_go_on=True)
+        publish = partial(self._outputs.send_present_state, ())
         return Change(f"state of object {request.state.name!r} set", publish, warning)
 
     def _bilateral(self) -> dict[str, Bilateral]:

@@ -268,7 +268,7 @@ class World:
         try:
             config.sensor_set()
         except UnknownName as error:
-            allowed = f"those that sensors of the parameters are on ({error})"
+            allowed = f"all that sensors of the parameters are on ({error})"
             raise InvalidValue("objects", [entry.name for entry in robot.objects], allowed) from error
         self._wrenches = [wrench for wrench in self._wrenches if can_act(wrench, robot)]
         self.sim, self.config = sim, config

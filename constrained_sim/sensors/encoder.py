@@ -30,8 +30,8 @@ class EncoderReading(NamedTuple):
 class Encoder(Sensor):
     """An encoder on a joint with one degree of freedom.
 
-    It reads the nearest multiple of its resolution to the position at the end of the step plus noise; of a continuous
-    joint less a turn where that is beyond pi. Its velocity is that of the joint, plus noise of its own.
+    It reads the nearest multiple of its resolution to the position at the end of the step plus noise, of a continuous
+    joint within -pi .. pi. Its velocity is that of the joint, plus noise of its own.
 
     Attributes:
         name: unique among the sensors of the robot.

@@ -12,7 +12,7 @@ import pinocchio as pin
 from constrained_sim.dynamics import kinematics
 from constrained_sim.dynamics.dynamics import Dynamics, kinematics_at, motion_at
 from constrained_sim.exceptions import InvalidValue, UnknownName
-from constrained_sim.robot import WORLD, Robot
+from constrained_sim.robot import WORLD, Robot, frame_with_inertia
 from constrained_sim.step_result import StepResult
 from constrained_sim.validation import Array
 from constrained_sim.wrench import wrench_about_origin
@@ -106,11 +106,10 @@ def part_beyond(robot: Robot, link: str) -> Part:
     first = robot.links[link]
     while frames[first].type not in BEGINNINGS and frames[first].parentFrame:
         first = frames[first].parentFrame
-    holder, joint = frames[first].parentFrame, int(frames[first].parentJoint)
+    joint = int(frames[first].parentJoint)
     if not first or (not joint and frames[first].type not in BEGINNINGS):
         raise InvalidValue("link to be cut off", link, "a link of the robot")
-    if holder and frames[first].type == pin.FrameType.BODY and frames[holder].type != pin.FrameType.BODY:
-        first = holder  # Pinocchio's readers keep the inertia of a body behind a fixed joint in the joint's frame
+    first = frame_with_inertia(model, first)
     if frames[frames[first].parentFrame].parentJoint != joint:  # the joint holds it: all that the joint moves is beyond
         inertia, branches = pin.Inertia(model.inertias[joint]), tuple(_children(model, joint))
         return Part(_moved_by(frames, model.subtrees[joint]), joint, inertia, branches)

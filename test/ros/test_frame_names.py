@@ -10,6 +10,7 @@ from std_msgs.msg import Header
 
 from constrained_sim import msg, srv
 from constrained_sim.exceptions import InvalidValue
+from constrained_sim.frame_names import FrameNames
 from constrained_sim.options import NodeOptions
 from constrained_sim.parameter_file import load_parameters
 from constrained_sim.ros.message_json import to_json
@@ -33,6 +34,9 @@ GIVEN = {
 def node():
     """Return the outputs of a leg with a prefix and a world frame of its own, driven by its requests."""
     return Replay(load_parameters(CONFIG) | GIVEN, CONFIG.parent)
+
+
+HINGE = '<joint name="hinge" type="continuous"><parent link="world"/><child link="arm"/><axis xyz="0 0 1"/></joint>'
 
 
 def ask(node, name, request):
@@ -99,8 +103,11 @@ def test_a_link_that_has_the_frame_of_another_is_refused(node):
     """A message could mean either; nothing has changed."""
     inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     link = f'<robot name="foot"><link name="foot">{inertial}</link></robot>'
-    with pytest.raises(InvalidValue, match=r"'left/foot'.*frame of 'foot' with the frame_prefix 'left/'"):
+    with pytest.raises(InvalidValue, match=r"frame of link 'foot' .*'left/'.*got 'left/foot'"):
         ask(node, "spawn_object", srv.SpawnObject.Request(name="left", description=link))
+    mounted = f'<robot name="m"><link name="world"/><link name="arm">{inertial}</link>{HINGE}</robot>'
+    ask(node, "spawn_object", srv.SpawnObject.Request(name="left", description=mounted))  # the world has no prefix
+    ask(node, "delete_object", srv.DeleteObject.Request(name="left"))
     ask(node, "spawn_object", srv.SpawnObject.Request(name="right", description=link))
     assert [entry.name for entry in node.world.config.robot.objects] == ["right"]
 
@@ -111,6 +118,14 @@ def test_what_no_frame_can_be_named_is_refused(name):
     (option,), (value,) = name, name.values()
     with pytest.raises(InvalidValue, match=f"{option}: got {value!r}, allowed: a name without blanks"):
         NodeOptions(**name)
+
+
+def test_a_link_in_the_frame_of_the_world_is_refused():
+    """It would be published as the world."""
+    names = FrameNames("left/foot", "left/")
+    with pytest.raises(InvalidValue, match="frame of link 'foot'.*not the world_frame"):
+        names.check_links(["world", "foot"])
+    FrameNames("map", "left/").check_links(["world", "map", "left/world"])
 
 
 @pytest.mark.parametrize("world", ["map", "world"])

@@ -239,7 +239,14 @@ def test_documented_launch_file_starts_what_is_installed(described):
     assert simulator.on_exit.kind == "Shutdown"
 
 
-@pytest.mark.parametrize(("code", "why"), [(1, "exit code 1; its last line says why"), (-9, "was killed by SIGKILL")])
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (1, "exit code 1; its last line says why"),
+        (-9, "was killed by SIGKILL"),
+        (-35, "was killed by signal 35"),
+    ],
+)
 def test_the_launch_fails_with_the_simulator(described, code, why):
     """With what is known of the reason."""
     described("leg")

@@ -14,6 +14,7 @@ from constrained_sim.ros.replay import Replay
 RATE = 6.0
 MIMIC = '<mimic joint="left" multiplier="-1"/>'
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="10"/>'
+SLIDES = ("left", "finger", LIMIT), ("right", "thumb", LIMIT + MIMIC)
 
 
 @pytest.fixture
@@ -65,6 +66,9 @@ def test_angles_go_on_where_the_joint_stays(node, asked):
         ask(node, "reset", srv.Reset.Request(keep_time=True, keep_state=True, keep_objects=True))
     after = angles(node, 0.1)
     assert np.abs(np.diff([before[-1], *after])).max() < 1.01 * RATE * node.world.period_ns * 1e-9
+    there = JointState(name=["axle"], position=[0.5])
+    ask(node, "reset", srv.Reset.Request(keep_time=True, keep_state=True, joints=there))
+    assert angles(node, 0.0)[-1] == pytest.approx(0.5, abs=1e-12)
     ask(node, "reset", srv.Reset.Request(keep_time=True))
     assert angles(node, 0.0)[-1] == 0.0
 
@@ -74,6 +78,21 @@ def test_a_reset_of_a_joint_takes_those_along_that_mimic_it(node):
     ask(node, "reset", srv.Reset.Request(joints=JointState(name=["left"], position=[0.3])))
     robot, q = node.world.config.robot, node.world.sim.state.q
     assert [q[robot.joint_models[name].idx_q] for name in ("left", "right")] == pytest.approx([0.3, -0.3], abs=1e-12)
+
+
+def test_joints_of_an_object_that_mimic_others_come_along(node):
+    """Where its joints are set."""
+    finger, thumb = link("finger", 1.0), link("thumb", 1.0)
+    joints = (joint(n, "prismatic", "world", c, (1, 0, 0), more=m) for n, c, m in SLIDES)
+    grip = urdf('<link name="world"/>', finger, thumb, *joints)
+    request = srv.SpawnObject.Request(name="grip", description=grip)
+    request.pose.position.y = 3.0
+    ask(node, "spawn_object", request)
+    state = msg.ObjectState(name="grip", joint_names=["left"], position=[0.3])
+    ask(node, "set_object_state", srv.SetObjectState.Request(state=state))
+    robot, q = node.world.config.robot, node.world.sim.state.q
+    places = [q[robot.joint_models[f"grip/{name}"].idx_q] for name in ("left", "right")]
+    assert places == pytest.approx([0.3, -0.3], abs=1e-12)
 
 
 def test_an_object_with_a_sensor_stays(node):

@@ -131,6 +131,17 @@ def test_a_step_that_waits_for_a_command_says_so(simulate):
         assert asked.result().success and asked.result().step == 3
 
 
+def test_a_step_that_waits_again_says_so_again(simulate):
+    """After the node has waited before the pause, and after a pause that ended a step."""
+    with simulate(wait_for_first_command=True) as sim:
+        sim.wait_for(lambda: "waiting for a command" in sim.fresh_status().message, "status")
+        for count in (1, 2):
+            assert sim.call(SetBool, "pause", data=True).success
+            asked = sim.client.ask(Step, "step", periods=3)
+            sim.wait_for(lambda count=count: sim.process.stderr.count("step that was asked for") == count, "warning")
+            assert not asked.done()
+
+
 def test_single_steps_are_not_late(simulate):
     """In real time, what a pause takes is no delay of the step after it; a busy machine takes less than 0.1 s."""
     with simulate(clock_mode="realtime", start_paused=True, control_period=0.1) as sim:

@@ -163,9 +163,12 @@ class Mode:
         return cls.of(contact_set, none, none, rows, nothing, rows, nothing)
 
     def continues(self, before: Mode) -> bool:
-        """Return whether the same is held, and all else moves as in the mode `before`: only forces have been chosen."""
-        pairs = (self.closed, before.closed), (self.direction, before.direction), (self.slip_sign, before.slip_sign)
-        return bool(len(self.held)) and all(np.array_equal(*pair) for pair in (*pairs, (self.holds, before.holds)))
+        """Return whether the same is held as in the mode `before`, and all else moves on: only forces are others."""
+        pairs = (self.closed, before.closed), (self.holds, before.holds), (self.slip_sign, before.slip_sign)
+        if not len(self.held) or not all(np.array_equal(*pair) for pair in pairs):
+            return False
+        along = np.einsum("ij,ij->i", self.direction, before.direction)
+        return bool((along[~self.holds] > 0.0).all())
 
     @cached_property
     def normals(self) -> npt.NDArray[np.intp]:

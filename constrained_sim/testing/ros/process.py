@@ -15,6 +15,7 @@ from typing import IO
 from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 
 from constrained_sim.exceptions import NoAnswer
+from constrained_sim.exit_code import how_it_ended
 from constrained_sim.testing.ros.forked_program import ForkedProgram, template_for
 
 PATIENCE = 5.0
@@ -73,9 +74,7 @@ class Process:
     def ending(self) -> str:
         """How it ended, e.g. ``"was killed by SIGKILL"``; empty while it runs."""
         code = self.popen.poll()
-        if code is None:
-            return ""
-        return f"ended with exit code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
+        return "" if code is None else how_it_ended(code)
 
     def wait(self, timeout: float) -> int:
         """Return the exit code.
