@@ -516,7 +516,7 @@ class Simulator:
         )
 
     def _before(self, error: Exception) -> str:
-        """Return what the state before a step that failed tells: what touched, where that is to blame; what was fastest.
+        """Return what the state before a step that failed tells: what touched, and what was fastest.
 
         The largest velocity is often that of what is to blame.
         """

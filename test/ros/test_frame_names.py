@@ -123,7 +123,7 @@ def test_what_no_frame_can_be_named_is_refused(name):
 def test_a_link_in_the_frame_of_the_world_is_refused():
     """It would be published as the world."""
     names = FrameNames("left/foot", "left/")
-    with pytest.raises(InvalidValue, match="frame of link 'foot'.*not the world_frame"):
+    with pytest.raises(InvalidValue, match=r"frame of link 'foot'.*not the world_frame"):
         names.check_links(["world", "foot"])
     FrameNames("map", "left/").check_links(["world", "map", "left/world"])
 

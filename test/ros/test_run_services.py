@@ -134,7 +134,7 @@ def test_a_step_that_waits_for_a_command_says_so(simulate):
 def test_a_step_that_waits_again_says_so_again(simulate):
     """After the node has waited before the pause, and after a pause that ended a step."""
     with simulate(wait_for_first_command=True) as sim:
-        sim.wait_for(lambda: "waiting for a command" in sim.fresh_status().message, "status")
+        sim.wait_for(lambda: any("waiting for a command" in status.message for status in sim.status), "status")
         for count in (1, 2):
             assert sim.call(SetBool, "pause", data=True).success
             asked = sim.client.ask(Step, "step", periods=3)
