@@ -7,8 +7,8 @@ from collections.abc import Collection, Container, Iterable
 import numpy as np
 
 from constrained_sim.assembly import assemble_members
-from constrained_sim.collision.detected_contacts import DETECTED_NAME, DetectedContacts
-from constrained_sim.collision.detector import Collisions
+from constrained_sim.collision.detected_contacts import DetectedContacts
+from constrained_sim.collision.detector import DETECTED_NAME, Collisions
 from constrained_sim.constraints import BoundConstraint, Constraint
 from constrained_sim.constraints.check import warn_of_wrong_derivatives
 from constrained_sim.constraints.constraint import checked_constraints

@@ -708,9 +708,10 @@ def actuated_of(joints: Sequence[str], wanted: Any) -> tuple[str, ...]:
 
 
 def frame_with_inertia(model: pin.Model, index: int) -> int:
-    """Return the frame of `model` that has the inertia of the body of another, itself in most models.
+    """Return the frame of `model` that has the inertia of the body of frame `index`: itself, or that of its joint.
 
-    Pinocchio's reader of URDF keeps that of a body behind a fixed joint in the joint's frame.
+    Pinocchio's reader of URDF keeps that of a body behind a fixed joint in the joint's frame; of a body that a joint
+    moves no frame has it, and this is the joint's.
     """
     frame = model.frames[index]
     holds_body = frame.parentFrame and model.frames[frame.parentFrame].type != pin.FrameType.BODY

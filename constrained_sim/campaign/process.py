@@ -20,6 +20,7 @@ from constrained_sim.campaign.leftovers import end_leftovers, mark
 from constrained_sim.campaign.one_run import DIED, OUT_OF_MEMORY, TIMED_OUT, Row, memory_reason
 from constrained_sim.campaign.study import Study
 from constrained_sim.exceptions import RunsFailed
+from constrained_sim.exit_code import cause_of_end
 from constrained_sim.optional import optional
 from constrained_sim.process_template import ProcessTemplate
 
@@ -251,7 +252,7 @@ class RunProcess:
         if how != DIED:
             self._ask_where_it_is()
         text, code = self._what_it_wrote(), self._end()
-        ending = f"its process was ended by {signal.Signals(-code).name if code < 0 else f'exit code {code}'}"
+        ending = f"its process was ended by {cause_of_end(code)}"
         limit = f"it took more than {self._study.time_limit:g} s"
         reason = {DIED: ending, TIMED_OUT: limit, OUT_OF_MEMORY: memory_reason(self._study)}[how]
         return Row(run, how, False, reason, text, self._study.values(run)), code

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -21,10 +20,6 @@ from constrained_sim.validation import Array
 MISSED_DEPTH = 1e-6
 """Depth [m] beyond which a contact that shows at the end of a step only was missed: ten times the depth to which those
 of its beginning may come within it."""
-
-
-DETECTED_NAME = re.compile(r".+/.+#\d+")
-"""Names of detected contacts: ``ELEMENT/BODY#NUMBER``."""
 
 
 class DetectedContacts:

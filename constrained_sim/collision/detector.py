@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,9 @@ from constrained_sim.validation import Array, flag, items, names, number, path
 
 FORESIGHT = 2.5
 """How many times the horizon motion is foreseen: two bodies may approach each other, and speeds grow."""
+
+DETECTED_NAME = re.compile(r".+/.+#\d+")
+"""Names of detected contacts, see :class:`Collisions`."""
 
 PairKey = tuple[int, int, float, float, bytes]
 """A pair of shapes; the margin [m] and the horizon [s]; placements and velocities to the bit: what contacts hang on."""

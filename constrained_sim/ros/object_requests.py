@@ -59,11 +59,11 @@ def state_from_request(robot: Robot, q: Array, v: Array, request: Any) -> tuple[
         ("position", state.position, lambda joint, value: joint.place(q, value)),
         ("velocity", state.velocity, lambda joint, value: v.__setitem__(joint.v, value)),
     ):
-        if len(values):
+        if values:
             given = named_values(f"{what} of object {entry.name!r}", names, values)
             for name, value in zip(names, given.tolist(), strict=True):
                 write(lookup(f"joint of object {entry.name!r}", name, joints), value)
-    if len(state.position):
+    if state.position:
         q = robot.with_followers(q, {entry.prefix + name for name in names})
     if names and not (state.position or state.velocity):
         raise InvalidValue(f"joints of object {entry.name!r}", names, "names with positions, velocities or both")

@@ -5,6 +5,7 @@ from collections import defaultdict
 import pytest
 from geometry_msgs.msg import WrenchStamped
 from rclpy.serialization import deserialize_message
+from ros.driven import ask, messages
 from ros.live import CONFIG
 from std_msgs.msg import Header
 
@@ -13,7 +14,6 @@ from constrained_sim.exceptions import InvalidValue
 from constrained_sim.frame_names import FrameNames
 from constrained_sim.options import NodeOptions
 from constrained_sim.parameter_file import load_parameters
-from constrained_sim.ros.message_json import to_json
 from constrained_sim.ros.message_types import message_type
 from constrained_sim.ros.replay import Replay
 
@@ -29,18 +29,13 @@ GIVEN = {
     "sensors": {"post": {"kind": "imu", "link": "world"}, "body": {"kind": "imu", "link": "carriage"}},
 }
 
+HINGE = '<joint name="hinge" type="continuous"><parent link="world"/><child link="arm"/><axis xyz="0 0 1"/></joint>'
+
 
 @pytest.fixture
 def node():
     """Return the outputs of a leg with a prefix and a world frame of its own, driven by its requests."""
     return Replay(load_parameters(CONFIG) | GIVEN, CONFIG.parent)
-
-
-HINGE = '<joint name="hinge" type="continuous"><parent link="world"/><child link="arm"/><axis xyz="0 0 1"/></joint>'
-
-
-def ask(node, name, request):
-    node.take(msg.Input(name=name, content=to_json(request)))
 
 
 def push(frame):
@@ -60,11 +55,10 @@ def names_in(message):
 
 def published(node, periods):
     """Simulate, and return the names of frames in what is published, by type of the message."""
-    names, end = defaultdict(set), node.world.stamp + periods * node.world.period_ns
-    while (message := node.next_message()).stamp <= end:
+    names = defaultdict(set)
+    for message in messages(node, periods * node.world.period_ns):
         kind = msg.Transforms if message.kind == TRANSFORMS else message_type(message.kind)
         names[message.kind] |= set(names_in(deserialize_message(message.data, kind)))
-        node.drop()
     return names
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from mechanisms import joint, link, urdf
 from rclpy.serialization import deserialize_message
+from ros.driven import ask, messages
 from sensor_msgs.msg import JointState
 
 from constrained_sim import msg, srv
 from constrained_sim.exceptions import InvalidValue
-from constrained_sim.ros.message_json import to_json
 from constrained_sim.ros.replay import Replay
 
 RATE = 6.0
@@ -38,18 +38,13 @@ def node(tmp_path):
     return Replay(parameters, tmp_path)
 
 
-def ask(node, name, request):
-    node.take(msg.Input(name=name, content=to_json(request)))
-
-
 def angles(node, seconds):
     """Return the angles of the axle that are published for a while, from now on."""
-    found, end = [], node.world.stamp + round(seconds * 1e9)
-    while (message := node.next_message()).stamp <= end:
+    found = []
+    for message in messages(node, round(seconds * 1e9)):
         if message.kind == "sensor_msgs/msg/JointState":
             state = deserialize_message(message.data, JointState)
             found.append(state.position[list(state.name).index("axle")])
-        node.drop()
     return found
 
 
