@@ -72,6 +72,12 @@ class Simulation(Session):
             before = count
             self.client.spin(0.1)
 
+    def step_until(self, messages, periods=1):
+        """Step; return the last of `messages`, which come with every period, once it is that of the last period."""
+        end = stamp(self.step(periods)[0])
+        self.wait_for(lambda: messages and stamp(messages[-1]) == end, "message of the last period")
+        return messages[-1]
+
     def meet(self):
         """Wait until every topic reaches the client."""
 

@@ -54,10 +54,7 @@ def _scene(simulate, tmp_path_factory):
 def step(sim, periods):
     """Step; return the objects by name at the end."""
     sim.objects.clear()
-    sim.step(periods)
-    sim.wait_for(lambda: sim.objects, "object states")
-    sim.settle()
-    return {state.name: state for state in sim.objects[-1].objects}
+    return {state.name: state for state in sim.step_until(sim.objects, periods).objects}
 
 
 def test_declared_objects_are_published_and_the_robot_s_topics_know_nothing_of_them(scene):
@@ -74,20 +71,15 @@ def test_declared_objects_are_published_and_the_robot_s_topics_know_nothing_of_t
 def test_a_range_finder_sees_the_crate_and_what_is_spawned_before_it(scene):
     ranges = scene.client.subscribe(Range, "/eye/range")
     scene.wait_for(lambda: scene.step(1) and ranges, "range")
-    scene.settle()
-    message = ranges[-1]
+    message = scene.step_until(ranges)
     assert message.header.frame_id == "rail" and message.radiation_type == Range.INFRARED
     assert (message.min_range, message.max_range, message.field_of_view) == (0.0, 5.0, 0.0)
     assert message.range == pytest.approx(0.9, rel=1e-7)
     assert scene.call(SpawnObject, "spawn_object", **spawning(x=0.5, z=0.1)).success
-    scene.step(1)
-    scene.settle()
-    assert ranges[-1].range == pytest.approx(0.4, rel=1e-6)
+    assert scene.step_until(ranges).range == pytest.approx(0.4, rel=1e-6)
     assert scene.call(DeleteObject, "delete_object", name="ball").success
     assert scene.call(DeleteObject, "delete_object", name="crate").success
-    scene.step(1)
-    scene.settle()
-    assert ranges[-1].range == math.inf
+    assert scene.step_until(ranges).range == math.inf
 
 
 def test_a_spawned_ball_falls_rests_and_is_deleted(scene):
@@ -111,9 +103,8 @@ def test_commands_stay_in_effect(scene):
     scene.wait_for_commands()
     scene.step(5)
     assert scene.call(SpawnObject, "spawn_object", **spawning()).success
-    scene.step(5)
-    scene.settle()
-    assert list(scene.states[-1].effort) == [0.0, 1.0, -2.0]
+    state, _ = scene.step(5)
+    assert list(state.effort) == [0.0, 1.0, -2.0]
 
 
 def test_a_door_has_joints_which_may_be_set(scene):
@@ -138,16 +129,15 @@ def test_positions_or_velocities_alone_may_be_set(scene):
     """The others stay."""
     door = DOOR.replace('"frame"', '"world"')
     assert scene.call(SpawnObject, "spawn_object", **spawning("door", door, x=2.0, z=1.0)).success
-    velocity = [0.0, 0.0]
-    for fields in ({"position": [0.5, 1.0]}, {"velocity": [0.25, 0.5]}):
+    told = lambda: [[*one.position, *one.velocity] for one in scene.objects[-1].objects if one.name == "door"]  # noqa: E731
+    for fields, wanted in (
+        ({"position": [0.5, 1.0]}, [0.5, 1.0, 0.0, 0.0]),
+        ({"velocity": [0.25, 0.5]}, [0.5, 1.0, 0.25, 0.5]),
+    ):
         state = ObjectState(name="door", joint_names=["hinge", "latch"], **fields)
         answer = scene.call(SetObjectState, "set_object_state", state=state)
         assert answer.success, answer.message
-        scene.settle()
-        door = {one.name: one for one in scene.objects[-1].objects}["door"]
-        velocity = fields.get("velocity", velocity)
-        assert list(door.position) == pytest.approx([0.5, 1.0], abs=1e-12)
-        assert list(door.velocity) == pytest.approx(velocity, abs=1e-12)
+        scene.wait_for(lambda: scene.objects and told() == [pytest.approx(wanted, abs=1e-12)], f"state {wanted}")  # noqa: B023
     answer = scene.call(SetObjectState, "set_object_state", state=ObjectState(name="door", joint_names=["hinge"]))
     assert not answer.success and "positions, velocities or both" in answer.message
 

@@ -60,8 +60,7 @@ def history(scene_of):
 
     def step():
         sim.objects.clear()
-        end = stamp(sim.step(STEPS)[0])
-        sim.settle()
+        end = stamp(sim.step_until(sim.objects, STEPS))
         told = {stamp(message): message for message in sim.objects}
         said.update({at: message for at, message in told.items() if end - STEPS * PERIOD < at < end})
 
@@ -86,9 +85,7 @@ def test_a_page_of_the_node_follows_what_comes_and_goes(scene_of, source_of):
     assert len(frame.q) == source.world.robot.nq == 3
     assert poses(frame)["ball"] == pytest.approx([-1.0, 0.0, 0.5])
     ball = frame.objects[1].body
-    sim.step(100)
-    sim.settle()
-    told = {one.name: one.pose.position for one in sim.objects[-1].objects}
+    told = {one.name: one.pose.position for one in sim.step_until(sim.objects, 100).objects}
     frame = wait(source, lambda frame: poses(frame)["ball"][2] == told["ball"].z)
     assert frame.objects[1].body is ball  # so that it need not be drawn anew
     assert sim.call(DeleteObject, "delete_object", name="crate").success

@@ -118,6 +118,7 @@ class Session:
         """
         answer = accepted(self.call(Step, "step", timeout=60.0, periods=periods))
         self.wait_for_period(nanoseconds(answer.stamp))
+        self.wait_for(lambda: self.status and self.status[-1].step == answer.step, "status of the last step", 10.0)
         return self.states[-1], self.forces[-1]
 
     def wait_for_period(self, end: int, timeout: float = 10.0) -> None:
