@@ -96,7 +96,7 @@ class Config:
         Args:
             q: (nq,) configuration.
             v: (nv,) velocity.
-            constraints: beside those of the robot itself.
+            constraints: all of them, the robot's own too.
             like: whose stepper, integrator, solver and contact method to use.
 
         Raises:
@@ -123,9 +123,13 @@ class Config:
             velocity_limits=options.velocity_limits,
             collisions=self.collisions,
         )
-        sim.reset(self.q if q is None else q, self.v if v is None else v, assemble=options.assemble)
         own = {constraint.name for constraint in self.robot.constraints}
-        for constraint in self.constraints if constraints is None else constraints:
+        wanted = self.constraints if constraints is None else tuple(constraints)
+        if constraints is not None:
+            for name in own - {constraint.name for constraint in wanted}:
+                sim.remove(name)
+        sim.reset(self.q if q is None else q, self.v if v is None else v, assemble=options.assemble)
+        for constraint in wanted:
             if constraint.name not in own:
                 sim.add(constraint, assemble=options.assemble and not constraint.is_unilateral)
         if (warning := self.moved_by_assembly(given, sim.state.q)) is not None:

@@ -637,10 +637,17 @@ class Robot:
             q[joint.idx_q : joint.idx_q + joint.nq] = joint_values(joint, name, value)
         return self.with_followers(q, joints)
 
-    def with_followers(self, q: Array, given: Container[str]) -> Array:
-        """Return `q` (nq,) with the joints that mimic others where these want them, but those `given` as they are."""
+    def with_followers(self, q: Array, given: Container[str], free: Container[str] = ()) -> Array:
+        """Return `q` (nq,) with the joints that mimic others where these want them.
+
+        Args:
+            q: (nq,) configuration; it is not changed.
+            given: names of joints that stay where they are.
+            free: names of the robot's constraints that do not act.
+        """
         for constraint in self.constraints:
-            q = constraint.completed(self, q, given)
+            if constraint.name not in free:
+                q = constraint.completed(self, q, given)
         return q
 
     def checked_configuration(self, q: Any) -> Array:

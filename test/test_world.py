@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from mechanisms import ROOT, joint, link, urdf
+from test_objects import DOOR
 
 from constrained_sim import (
     Baumgarte,
@@ -144,6 +145,22 @@ def test_joint_limits_come_and_go_with_objects():
         reset(world, keep_constraints=keep)
         assert names(world.sim.constraints) == before
     assert world.advance() is not None
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_an_object_that_a_reset_brings_back_has_its_constraints(keep, tmp_path):
+    """Its limits, as those of the configuration; what was removed of the robot stays away if it is to."""
+    (tmp_path / "door.urdf").write_text(DOOR.replace('"frame"', '"world"'))
+    door = {"urdf": str(tmp_path / "door.urdf"), "pose": [0.0, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0]}
+    world = world_of(joint_limits=True, objects={"door": door})
+    configured = names(world.sim.constraints)
+    assert any(name.startswith("door/") for name in configured)
+    world.change_objects([])
+    world.sim.remove("foot")
+    q, v = world.configured.q, world.configured.v
+    world.reset(q, v, keep_time=False, keep_constraints=keep, keep_objects=False)
+    wanted = set(configured) - {"foot"} if keep else set(configured)
+    assert set(names(world.sim.constraints)) == wanted
 
 
 @pytest.mark.parametrize("enabled", [True, False])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,12 @@ def without(robot: Robot, name: str) -> list[WorldObject]:
     return [entry for entry in robot.objects if entry.name != name]
 
 
-def state_from_request(robot: Robot, q: Array, v: Array, request: Any) -> tuple[Array, Array]:
+def state_from_request(
+    robot: Robot, q: Array, v: Array, request: Any, free: Container[str] = ()
+) -> tuple[Array, Array]:
     """Return the state (nq,), (nv,) that a SetObjectState request asks for; all else is as at (`q`, `v`).
+
+    Joints that mimic those that are given come along, but by none of the `free` constraints.
 
     Raises:
         UnknownName: no such object, or joint.
@@ -64,7 +69,7 @@ def state_from_request(robot: Robot, q: Array, v: Array, request: Any) -> tuple[
             for name, value in zip(names, given.tolist(), strict=True):
                 write(lookup(f"joint of object {entry.name!r}", name, joints), value)
     if state.position:
-        q = robot.with_followers(q, {entry.prefix + name for name in names})
+        q = robot.with_followers(q, {entry.prefix + name for name in names}, free)
     if names and not (state.position or state.velocity):
         raise InvalidValue(f"joints of object {entry.name!r}", names, "names with positions, velocities or both")
     if request.set_base:

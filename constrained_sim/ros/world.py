@@ -167,6 +167,11 @@ class World:
         """Declared contacts by name, disabled ones too."""
         return point_contacts((*self.sim.constraints, *self.sim.disabled))
 
+    @property
+    def freed(self) -> set[str]:
+        """Names of the own constraints of the robot and its objects that were removed or disabled."""
+        return {one.name for one in self.sim.robot.constraints} - {one.name for one in self.sim.constraints}
+
     def command(self, commands: Mapping[int, JointCommand]) -> None:
         """Take over commands by index into tau.
 
@@ -289,31 +294,24 @@ class World:
         """
         before, config = self.sim, self.config if keep_objects else self.configured
         if keep_constraints:
-            self._check_kept(config.robot, q)
-        sim = config.simulator(q, v, self._kept(config.robot) if keep_constraints else None, before)
-        if keep_constraints:
-            known = {constraint.name for constraint in (*before.constraints, *before.disabled)}
-            active = {constraint.name for constraint in sim.constraints}
-            there = {"", *(entry.name for entry in before.robot.objects)}
-            for name in active - known:
-                if config.robot.owner_of(name) in there:
-                    sim.remove(name)  # one of the robot's own, or of an object's
-            for constraint in before.disabled:
-                if constraint.name in active:
-                    sim.enable(constraint.name, False)
-                elif constraint in self._kept(config.robot, disabled=True):
-                    sim.add(constraint, enabled=False)
+            enabled, disabled = self._kept(before.constraints, config.robot), self._kept(before.disabled, config.robot)
+            self._check_kept((*enabled, *disabled), config.robot, q)
+            sim = config.simulator(q, v, (*enabled, *self._new(config)), before)
+            for constraint in disabled:
+                sim.add(constraint, enabled=False)
+        else:
+            sim = config.simulator(q, v, like=before)
         self.sim, self.config = sim, config
         self.stamp = self.stamp if keep_time else nanoseconds_of(self.config.node.start_time)
         self._forget()
 
-    def _check_kept(self, robot: Robot, q: Array) -> None:
-        """Check that what is declared now can be on `robot`, at the configuration `q`.
+    def _check_kept(self, kept: Iterable[Constraint], robot: Robot, q: Array) -> None:
+        """Check that what is to be `kept` can be on `robot`, at the configuration `q`.
 
         Raises:
             InvalidValue: something is on an object that is not there.
         """
-        for constraint in (*self._kept(robot), *self._kept(robot, disabled=True)):
+        for constraint in kept:
             try:
                 constraint.bind(robot, q)
             except UnknownName as error:
@@ -321,11 +319,16 @@ class World:
                 allowed = f"false, or with keep_objects: true, or once {constraint.name!r} is removed"
                 raise InvalidValue(what, True, allowed) from error
 
-    def _kept(self, robot: Robot, disabled: bool = False) -> list[Constraint]:
-        """Return what is declared now, and not gone with an object once the robot is `robot`."""
-        sim, there = self.sim, {"", *kept_objects(self.sim.robot, robot)}
-        declared = sim.disabled if disabled else sim.constraints
-        return [one for one in declared if sim.robot.owner_of(one.name) in there]
+    def _kept(self, declared: Iterable[Constraint], robot: Robot) -> list[Constraint]:
+        """Return what is `declared` now, and not gone with an object once the robot is `robot`."""
+        stays = {"", *kept_objects(self.sim.robot, robot)}
+        return [one for one in declared if self.sim.robot.owner_of(one.name) in stays]
+
+    def _new(self, config: Config) -> list[Constraint]:
+        """Return the constraints that come with the objects of `config` which are not there now."""
+        stays = {"", *kept_objects(self.sim.robot, config.robot)}
+        declared = (*config.robot.constraints, *config.constraints)
+        return [one for one in declared if config.robot.owner_of(one.name) not in stays]
 
 
 def _moments(steps: list[dict[str, tuple[Array, Array, Array]]]) -> list[dict[str, Array]]:

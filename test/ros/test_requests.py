@@ -75,6 +75,27 @@ def test_a_reset_of_a_joint_takes_those_along_that_mimic_it(node):
     assert [q[robot.joint_models[name].idx_q] for name in ("left", "right")] == pytest.approx([0.3, -0.3], abs=1e-12)
 
 
+@pytest.mark.parametrize("disabled", [True, False])
+def test_a_joint_that_mimics_no_longer_stays(node, disabled):
+    """Once that is removed or disabled, a reset which keeps the constraints puts both anywhere; another does not."""
+    (own,) = node.world.config.robot.constraints
+    if disabled:
+        node.world.sim.enable(own.name, False)
+    else:
+        ask(node, "remove_constraint", srv.RemoveConstraint.Request(name=own.name))
+    joints = node.world.config.robot.joint_models
+    for positions, wanted in (({"left": 0.3}, [0.3, 0.0]), ({"left": 0.3, "right": 0.2}, [0.3, 0.2])):
+        state = JointState(name=list(positions), position=list(positions.values()))
+        ask(node, "reset", srv.Reset.Request(keep_constraints=True, joints=state))
+        messages(node, 10 * node.world.period_ns)
+        q = node.world.sim.state.q
+        assert [q[joints[name].idx_q] for name in ("left", "right")] == pytest.approx(wanted, abs=1e-12)
+    assert own.name not in {one.name for one in node.world.sim.constraints}
+    ask(node, "reset", srv.Reset.Request(joints=JointState(name=["left"], position=[0.3])))
+    assert node.world.sim.state.q[joints["right"].idx_q] == pytest.approx(-0.3, abs=1e-12)
+    assert own.name in {one.name for one in node.world.sim.constraints}
+
+
 def test_joints_of_an_object_that_mimic_others_come_along(node):
     """Where its joints are set."""
     finger, thumb = link("finger", 1.0), link("thumb", 1.0)
