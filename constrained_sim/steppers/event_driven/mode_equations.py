@@ -111,8 +111,10 @@ def _inverse(delassus: Array, lengths: Array) -> tuple[Array, Array]:
     scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
     left, singular, right = np.linalg.svd(scale[:, None] * delassus * scale)
     rank = int((singular > EVENTS.independent * singular.max()).sum())
-    balanced = np.linalg.qr((right[rank:] * scale).T)[0].T
     solved = scale[:, None] * (right[:rank].T / singular[:rank]) @ (left[:, :rank].T * scale)
+    if rank == len(lengths):
+        return solved, np.zeros((0, rank))
+    balanced = np.linalg.qr((right[rank:] * scale).T)[0].T
     return solved - balanced.T @ (balanced @ solved), balanced
 
 
