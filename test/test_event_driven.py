@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -643,10 +644,17 @@ def test_foot_sticks_as_long_as_any_forces_inside_the_cones_hold_it(friction: fl
     ("stepper", "dt", "tolerance"),
     [("event_driven", 0.2, 1e-10), ("event_driven", 0.01, 1e-10), ("time_stepping", 1e-3, 1e-5)],
 )
-def test_box_that_slides_and_turns_on_four_corners(stepper: str, dt: float, tolerance: float) -> None:
-    """The law leaves one of its normal forces open, and so its motion: they are those of least norm, at any dt."""
-    half, mass, friction, v0 = (0.2, 0.15, 0.1), 4.0, 0.4, [1.2, 0.5, 0.0, 0.0, 0.0, 4.0]
-    robot, contacts = block(half, mass), corners(half, friction=friction)
+@pytest.mark.parametrize("friction", [(0.4, 0.4, 0.4, 0.4), (0.1, 0.3, 0.5, 0.2)])
+def test_box_that_slides_and_turns_on_four_corners(
+    stepper: str, dt: float, tolerance: float, friction: tuple[float, ...]
+) -> None:
+    """The law leaves one of its normal forces open, and so its motion: they are those of equal springs, at any dt.
+
+    Springs under a rigid body yield by ``c0 + c1 x + c2 y``, and so press.
+    """
+    half, mass, v0 = (0.2, 0.15, 0.1), 4.0, [1.2, 0.5, 0.0, 0.0, 0.0, 4.0]
+    robot = block(half, mass)
+    contacts = [replace(one, friction=mu) for one, mu in zip(corners(half), friction, strict=True)]
     sim = simulator(robot, [0, 0, half[2], 0, 0, 0, 1], v0, contacts, stepper=stepper, dt=dt)
     offsets, moment = np.array([contact.point for contact in contacts])[:, :2], mass * (half[0] ** 2 + half[1] ** 2) / 3
 
@@ -654,9 +662,11 @@ def test_box_that_slides_and_turns_on_four_corners(stepper: str, dt: float, tole
         """Return (4, 2) where the corners are from the middle, and (4, 3) forces."""
         arms = offsets @ pin.utils.rotate("z", y[2])[:2, :2].T
         slip = y[3:5] + y[5] * np.stack([-arms[:, 1], arms[:, 0]], axis=1)
-        drag = -friction * slip / np.linalg.norm(slip, axis=1)[:, None]
+        drag = -np.array(friction)[:, None] * slip / np.linalg.norm(slip, axis=1)[:, None]
         balance = np.stack([np.ones(4), arms[:, 1] + half[2] * drag[:, 1], arms[:, 0] + half[2] * drag[:, 0]])
-        return arms, (np.linalg.pinv(balance) @ [mass * GRAVITY, 0, 0])[:, None] * np.hstack([drag, np.ones((4, 1))])
+        springs = np.hstack([np.ones((4, 1)), arms])
+        normal = springs @ np.linalg.solve(balance @ springs, [mass * GRAVITY, 0, 0])
+        return arms, normal[:, None] * np.hstack([drag, np.ones((4, 1))])
 
     def rate(t: float, y: np.ndarray) -> np.ndarray:
         arms, pushes = forces(y)
@@ -672,6 +682,30 @@ def test_box_that_slides_and_turns_on_four_corners(stepper: str, dt: float, tole
     if dt <= 1e-3:
         found = np.array([contact.force for contact in result.contact_forces.values()])
         assert found == pytest.approx(forces(middle)[1], abs=1e-4)
+
+
+@pytest.mark.parametrize("stepper", ["event_driven", "time_stepping"])
+@pytest.mark.parametrize(("slope", "speed"), [(0.0, 2.0), (0.4, 0.05), (0.45, 0.05), (0.55, 0.0), (0.55, 0.05)])
+@pytest.mark.parametrize("friction", [(1.0, 0.0, 0.0, 1.0), (0.6, 0.4, 0.4, 0.6), (1.0, 1.0, 0.0, 0.0)])
+def test_feet_of_unequal_friction_share_the_load_as_equal_springs_do(
+    stepper: str, slope: float, speed: float, friction: tuple[float, ...]
+) -> None:
+    """At the height of the centre of mass each carries a quarter, so that all is as with the mean of the friction."""
+    mean, duration = 0.5, 0.3
+    feet = [
+        PointContact(f"foot{i}", "block", (x, y, 0.0), friction=mu)
+        for i, ((x, y), mu) in enumerate(
+            zip([(0.2, 0.2), (0.2, -0.2), (-0.2, 0.2), (-0.2, -0.2)], friction, strict=True)
+        )
+    ]
+    robot = block((0.2, 0.2, 0.1), 1.0, (slope * GRAVITY, 0.0, -GRAVITY))
+    sim = simulator(robot, [0, 0, 0, 0, 0, 0, 1], [speed, 0, 0, 0, 0, 0], feet, stepper=stepper)
+    result = sim.step()
+    for contact in result.contact_forces.values():
+        assert contact.force[2] == pytest.approx(0.25 * GRAVITY, rel=1e-9)
+    sim.run(duration - sim.dt)
+    expected = max(speed + (slope - mean) * GRAVITY * duration, 0.0)
+    assert sim.state.v == pytest.approx([expected, 0, 0, 0, 0, 0], abs=1e-8)
 
 
 def least_norm_at_rest(robot: Robot, q: np.ndarray, efforts: np.ndarray, constraints: list) -> np.ndarray:

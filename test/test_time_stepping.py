@@ -1433,9 +1433,9 @@ def test_contacts_that_are_not_waited_for_are_counted(tmp_path: Path, corners_of
 def pinned_spin(spin, friction):
     """Return how fast a block on four corners turns faster about a vertical pin through one of them, and its force.
 
-    The corner on the axis cannot slip; what it holds, and how the four share the weight, the laws leave open. Of all
-    contact forces that keep the block on the ground and the pin, those of least norm are taken: three of the corners
-    have friction in proportion to their normal force, opposite to their slip.
+    The corner on the axis cannot slip; what it holds, and how the four share the weight, the laws leave open. They
+    share it as equal springs do, whose forces go with a motion y of the block that the pin allows: normal forces, and
+    all of the corner that is held. The other three have friction in proportion to theirs, opposite to their slip.
     """
     half, mass = np.array(BLOCK_HALF), 2.0
     _, _, z = mass / 3.0 * (np.sum(half**2) - half**2)
@@ -1448,8 +1448,9 @@ def pinned_spin(spin, friction):
         balance[:, 1 + i] = np.r_[force, np.cross(point, force)]
     for i, axis in enumerate(np.eye(3)[:2]):
         balance[:, 5 + i], balance[:, 7 + i] = np.r_[axis, np.cross(points[3], axis)], np.r_[axis, np.cross(half, axis)]
-    weights = np.diag([0.0, *[1.0 + friction**2] * 3, 1.0, 1.0, 1.0, 0.0, 0.0])
-    system = np.block([[weights, balance.T], [balance, np.zeros((6, 6))]])
+    rows = balance.copy()
+    rows[:, 1:5] = np.transpose([np.r_[[0, 0, 1], np.cross(point, [0, 0, 1])] for point in points])
+    system = np.block([[np.diag([0.0, *[1.0] * 6, 0.0, 0.0]), rows.T], [balance, np.zeros((6, 6))]])
     goal = np.r_[np.zeros(9), mass * (np.array([0, 0, GRAVITY]) - spin**2 * arm), np.zeros(3)]
     found = np.linalg.solve(system, goal)
     return found[0], found[[5, 6, 4]]

@@ -1,4 +1,4 @@
-"""Among all contact forces that obey the contact laws with the same slip, those of least norm.
+"""Among all contact forces that obey the contact laws with the same slip, those of least norm or of equal springs.
 
 Where dependent rows carry force, as the four legs of a table do, the laws do not tell the forces; where such rows
 slide, nor the motion: the friction of a box that turns on its four corners depends on how they share its weight. What
@@ -6,15 +6,18 @@ opens, sticks and slides is not chosen here but in :mod:`~constrained_sim.contac
 that, this choice depends on neither the method that found a solution nor where that began, but in the last case below.
 
 With a solution r and its row velocities u known, let K be the product of convex sets: nothing where a contact opens, a
-ray opposite to the slip where it slides, Coulomb's cone where it is at rest. Among these forces, ``minimise |x|^2 / 2``
-with ``(G x)_h = (G r)_h`` for the rows h that are held: normal rows of active contacts, and all of what is at rest.
-With Q an orthonormal basis of the columns h of G and P the projection onto K, its dual is smooth and convex: ``minimise
-z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r`` over y, where ``z = Q y`` and ``x = P(z)``. Newton's method on its gradient, ``Q^T
-P(Q y) = Q^T r``, solves it. What slides has another velocity with x than with r, which may turn the rays: they are
-followed until x obeys the laws. Where that leads nowhere, as where a slip comes to its end, all rows are held: forces
-of least norm with the motion of r. It begins where the equation is linear: as if all that is at rest were inside its
-cone, and all that slides carried force. So most often it ends there too. Else it may begin as if all that is at a bound
-with r stayed there, which is where it ends if r is of least norm already, as where a problem is solved again.
+ray opposite to the slip where it slides, Coulomb's cone where it is at rest. Of these forces x those are wanted for
+which ``(G x)_h = (G r)_h`` in the rows h that are held: normal rows of active contacts, and all of what is at rest.
+With Q an orthonormal basis of the columns h of G, ``x = P(Q y)``: P projects onto the cones, and gives what slides the
+normal force ``z_n``, not below zero, of ``z = Q y``, with the friction that belongs to it. So forces go with a motion,
+``x_h = G_hh y``, as those of equal springs under all held rows do in the limit of ever stiffer ones; at a bound they
+are the nearest ones there. Newton's method solves ``Q^T P(Q y) = Q^T r``. Where nothing slides that is the gradient of
+a smooth and convex function of y, ``z^T P(z) - |P(z)|^2 / 2 - y^T Q^T r``, the dual of ``minimise |x|^2 / 2``: forces
+are of least norm. What slides has another velocity with x than with r, which may turn the rays: they are followed until
+x obeys the laws. Where that leads nowhere, as where a slip comes to its end, all rows are held, and the motion is that
+of r. It begins where the equation is linear: as if all that is at rest were inside its cone, and all that slides
+carried force. So most often it ends there too. Else it may begin as if all that is at a bound with r stayed there,
+which is where it ends if r is what is wanted already, as where a problem is solved again.
 """
 
 from __future__ import annotations
@@ -226,8 +229,8 @@ def _where_linear(allowed, transposed, goal, x, distance):
         if status[c] == OPEN or x[i + 2] <= distance:
             continue
         if status[c] == SLIDING:
-            t0, t1 = _drag(u[i], u[i + 1], friction[c], slip[c])
-            _set_ray(slope[c], t0, t1, 1.0 + t0 * t0 + t1 * t1)
+            slope[c, 0, 2], slope[c, 1, 2] = _drag(u[i], u[i + 1], friction[c], slip[c])
+            slope[c, 2, 2] = 1.0
             continue
         length, square = np.hypot(x[i], x[i + 1]), 1.0 + friction[c] ** 2
         on_side = length >= friction[c] * x[i + 2] - distance and length > 0.0
@@ -283,11 +286,9 @@ def _project(allowed, z):
             continue
         if status[c] == SLIDING:
             t0, t1 = _drag(u[i], u[i + 1], friction[c], slip[c])
-            square = 1.0 + t0 * t0 + t1 * t1
-            along = (t0 * z[i] + t1 * z[i + 1] + z[i + 2]) / square
-            if along > 0.0:
-                x[i], x[i + 1], x[i + 2] = along * t0, along * t1, along
-                _set_ray(slope[c], t0, t1, square)
+            if z[i + 2] > 0.0:
+                x[i], x[i + 1], x[i + 2] = z[i + 2] * t0, z[i + 2] * t1, z[i + 2]
+                slope[c, 0, 2], slope[c, 1, 2], slope[c, 2, 2] = t0, t1, 1.0
         else:
             _project_cone(z[i : i + 3], friction[c], x[i : i + 3], slope[c])
     for j in range(lower.shape[0]):

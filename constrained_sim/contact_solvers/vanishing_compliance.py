@@ -11,8 +11,8 @@ the one of contacts that do not feel each other. It is followed to c = 0: Newton
 through the solutions of the last two compliances leads to the solution of a smaller one. The limit tells what opens,
 sticks and slides, and how. It depends on the problem only, so it is the same whichever method is chosen and wherever
 that begins; what is symmetric stays symmetric; and where only forces are open, and their bounds are those of normal
-forces, it has the forces of least norm. Others at rest, or with the same slip, are of least norm too: see
-:mod:`~constrained_sim.contact_solvers.least_norm`.
+forces, it has the forces of least norm. Others at rest are of least norm too, and what slides has the forces of equal
+springs to rounding: see :mod:`~constrained_sim.contact_solvers.least_norm`.
 
 With rolling and torsional friction it is this limit itself: least norm is not asked for then.
 

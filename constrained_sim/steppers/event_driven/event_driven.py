@@ -68,7 +68,7 @@ class EventDriven(Stepper):
 
     Where forces are not unique, they are those of least norm as long as these are inside their cones without being
     forced to, else those nearest to the ones at the beginning of the step. The norm is that of all forces, multipliers
-    of bilateral rows too; while something slides, of contact forces alone
+    of bilateral rows too; while something slides, contacts share a load as equal springs do
     (:mod:`~constrained_sim.contact_solvers.least_norm`).
 
     Efforts and external wrenches are constant during a step. Forces of the result are means over it, impulses of
@@ -152,6 +152,7 @@ class EventDriven(Stepper):
                 here = ledger.after(here, self.collide(here, here.touching, inputs.solver, inputs.method))
                 continue
             candidates = np.flatnonzero(touching & _stays(here, inputs.feedback))
+            painleve = painleve and len(candidates) > 0
             dynamics = self._here
             dynamics.update(here.q, here.v, here.t)
             forces = inputs.forces(dynamics, bound.contacts, here.contact, here.deflection)[0]
@@ -164,12 +165,13 @@ class EventDriven(Stepper):
                 return here, Mode.free(bound.contacts), motion
             if motion.contact.converged and not painleve:
                 return here, self._mode(here, candidates, turning, motion.contact), motion
-            free = solve_constrained_dynamics(
-                inputs.solver, system, forces.sum(axis=0), b, ContactRows.none(self.robot.nv), inputs.method
-            )
-            approach = (rows.J @ free.x + rows.offset)[rows.normals[: len(candidates)]]
             if painleve:  # it vanishes, as does what friction leaves of the force against it
                 approach = np.full(len(candidates), -1.0)
+            else:
+                free = solve_constrained_dynamics(
+                    inputs.solver, system, forces.sum(axis=0), b, ContactRows.none(self.robot.nv), inputs.method
+                )
+                approach = (rows.J @ free.x + rows.offset)[rows.normals[: len(candidates)]]
             if not (approach < 0.0).any():
                 motion.check_contacts()
             here, painleve = self._painleve_impact(here, candidates, approach, inputs, ledger), False

@@ -20,8 +20,8 @@ class ModeEquations(NamedTuple):
     """The equations of motion at one state: linear in all forces, for any friction of what moves.
 
     Forces that are indeterminate are near to a reference, or without one, zero, of least norm: multipliers of bilateral
-    rows and all. But where something slides, the norm is that of the contact forces alone, as contact methods have it:
-    then the choice may tell the motion.
+    rows and all. But where something slides, they are those of equal springs under all that is held, as contact methods
+    have it: then the choice may tell the motion.
 
     Attributes:
         mode: in which things move.
@@ -60,12 +60,13 @@ class ModeEquations(NamedTuple):
         diagonal = self.system.free_diagonal(held)
         if len(self.lam):
             drop_held(delassus, error, held, np.abs(self.free), diagonal)
-        squared = np.bincount(self.mode.moving_normals, np.sum(friction**2, axis=1), len(force_rows))
-        size = np.sqrt(1.0 + squared)  # of the whole force per unit of r
-        inverse, balanced = _inverse(delassus / size, np.sqrt(diagonal))
+        inverse, balanced = _inverse(delassus, np.sqrt(diagonal))
+        if len(balanced) and len(friction):
+            alone = held @ self.factorization.solve(held, np.zeros((len(held), len(self.lam))))[0].T
+            inverse = _sharing(inverse, balanced, _inverse(alone, np.sqrt(diagonal))[1])
         r = self.reference
         for _ in range(2):  # the second takes back what rounding has left
-            r = r - inverse @ (error + delassus @ r) / size
+            r = r - inverse @ (error + delassus @ r)
         if len(balanced) and not (len(friction) or self.reference.any()):
             r = r + _shared(self.lam + r @ reaction, balanced @ reaction) @ balanced
         return self.free + r @ response, self.lam + r @ reaction, r, force_rows
@@ -102,7 +103,7 @@ class ModeEquations(NamedTuple):
 
 
 def _inverse(delassus: Array, lengths: Array) -> tuple[Array, Array]:
-    """Return (n, n) what solves for forces of least norm, and (k, n) orthonormal vectors of forces that move nothing.
+    """Return (n, n) what solves for forces of least norm, and (k, n) orthonormal ones that move nothing held.
 
     Args:
         delassus: (n, n).
@@ -116,6 +117,19 @@ def _inverse(delassus: Array, lengths: Array) -> tuple[Array, Array]:
         return solved, np.zeros((0, rank))
     balanced = np.linalg.qr((right[rank:] * scale).T)[0].T
     return solved - balanced.T @ (balanced @ solved), balanced
+
+
+def _sharing(inverse: Array, balanced: Array, alone: Array) -> Array:
+    """Return what solves for forces as equal springs under all that is held share them.
+
+    Springs yield with the motion: their forces are ``J y``, at right angles to all that move nothing.
+
+    Args:
+        inverse: (n, n) what solves for some forces.
+        balanced: (k, n) forces that move nothing, with the friction that they bring with them.
+        alone: (k, n) forces that move nothing without it, orthonormal.
+    """
+    return np.asarray(inverse - balanced.T @ np.linalg.lstsq(alone @ balanced.T, alone @ inverse)[0], dtype=float)
 
 
 def _shared(lam: Array, relief: Array) -> Array:
