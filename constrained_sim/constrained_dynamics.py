@@ -198,11 +198,13 @@ def _solve_contacts(
     else:
         problem = ContactProblem(motion.delassus, motion.free, *laws)
         solution = solve_fallback(problem, replace(method, tolerance=motion.tolerance), quick, start)
-    total = f + solution.impulse @ J
+    reaction = solution.impulse @ J
     if quick.solved and not len(b):
-        dynamics = dynamics_residual(system.M, motion.x, total, np.zeros_like(f))
+        dynamics = dynamics_residual(system.M, motion.x, f, reaction)
         return ConstrainedSolution(motion.x, no_values(), solution.impulse, solution, dynamics, 0.0)
-    return _without_contacts(solver, system, total, b)._replace(impulse=solution.impulse, contact=solution)
+    found = _without_contacts(solver, system, f + reaction, b)
+    dynamics = dynamics_residual(system.M, found.x, f, reaction + found.lam @ system.J)
+    return found._replace(impulse=solution.impulse, contact=solution, dynamics_residual=dynamics)
 
 
 def _solve_held(

@@ -49,7 +49,10 @@ class ConstrainedAcceleration:
 
     @property
     def constraint_residual(self) -> float:
-        """Largest violation of the bilateral ``J a = b``, relative to its terms: not small where rows contradict."""
+        """Largest violation of the bilateral ``J a = b``, relative to its terms: not small where rows contradict.
+
+        What is rounding of what cancels in it counts as none.
+        """
         return self._motion.constraint_residual
 
     @property

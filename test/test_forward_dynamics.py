@@ -19,8 +19,10 @@ from mechanisms import (
     every_solver,
     exact_kkt,
     inertia_of,
+    joint,
     leg,
     leg_config,
+    link,
     mechanical_energy,
     placement,
     point_of,
@@ -36,6 +38,7 @@ from mechanisms import (
     solo_contacts,
     standing_solo,
     tilted,
+    urdf,
 )
 
 from constrained_sim import (
@@ -152,6 +155,46 @@ def test_residuals_of_a_robot_that_is_held_at_rest():
         motion = constrained_acceleration(robot, q, np.zeros(3), np.array([0.3, -0.7]), anchors, solver)
         assert np.abs(motion.a).max() < 1e-12
         assert motion.constraint_residual < 1e-10
+
+
+@pytest.mark.parametrize("tilt", [0.0, 0.4])
+def test_a_loop_that_falls_freely_has_no_residual(tilt):
+    """It falls as one: all that its rows say cancels to rounding, which is no contradiction; nor is it an impact's."""
+    limit = '<limit lower="-3" upper="3" effort="1" velocity="1"/>'
+    parts = (
+        *(
+            link(name, mass, (0.13, 0.02, 0.0), (0.01, 0.02, 0.03))
+            for name, mass in (("base", 2.0), ("a", 1.0), ("b", 1.0))
+        ),
+        *(
+            joint(f"to_{child}", "revolute", parent, child, (0, 0, 1), (0.31, 0.1, 0.0), limit)
+            for parent, child in (("base", "a"), ("a", "b"))
+        ),
+    )
+    robot = Robot.from_urdf(urdf(*parts), True)
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    q[3:7] = pin.Quaternion(pin.rpy.rpyToMatrix(tilt, 0.5, 0.3)).coeffs()
+    q[7:] = 0.4, -0.7
+    v[:6] = 0.3, -0.2, 0.5, 0.4, 0.1, -0.6
+    for normals in ([(1, 0, 0)], None):
+        anchors = [PointAnchor("loop", "b", (0.2, 0, 0), "base", normals=normals)]
+        for solver in every_solver(anchors):
+            motion = constrained_acceleration(robot, q, 0 * v, np.zeros(2), anchors, solver, refuse_inconsistent=True)
+            assert motion.constraint_residual < 1e-12
+            assert np.abs(motion.a[6:]).max() < 1e-12
+        impact = resolve_impact(robot, q, v, anchors, refuse_inconsistent=True)
+        assert impact.v_plus == pytest.approx(v, abs=1e-12)
+
+
+def test_the_residual_of_forces_that_cancel_is_relative_to_them():
+    """A block that stays at rest, and one that an impact stops: all that is left of large forces is rounding."""
+    robot, q = block(), [0, 0, BLOCK_HALF[2], 0, 0, 0, 1]
+    motion = constrained_acceleration(robot, q, np.zeros(6), [], corners(friction=1.0))
+    assert np.abs(motion.a).max() < 1e-12
+    assert motion.dynamics_residual < 1e-14
+    impact = resolve_impact(robot, q, [0, 0, -1.0, 0, 0, 0], corners(friction=1.0))
+    assert np.abs(impact.v_plus).max() < 1e-12
+    assert impact.dynamics_residual < 1e-14
 
 
 def test_residual_shows_rows_that_contradict_each_other():
@@ -418,10 +461,10 @@ def test_anchor_forces_as_external_wrenches_give_the_same_motion(seed):
     wrenches = []
     for anchor in anchors:
         meeting = point_of(robot, q, anchor.link_a, anchor.point_a)
-        for link in (anchor.link_a, anchor.link_b):
-            force = motion.wrench(anchor.name, link)
+        for end in (anchor.link_a, anchor.link_b):
+            force = motion.wrench(anchor.name, end)
             assert not force[3:].any()
-            wrenches.append(Wrench(link, force[:3], point=placement(robot, q, link).actInv(meeting)))
+            wrenches.append(Wrench(end, force[:3], point=placement(robot, q, end).actInv(meeting)))
     free = constrained_acceleration(robot, q, v, tau, [], wrenches=wrenches)
     assert relative(free.a, motion.a) < 1e-10
 

@@ -10,6 +10,9 @@ from constrained_sim.validation import Array
 EPSILON = float(np.finfo(np.float64).eps)
 """Rounding of a number near 1."""
 
+SUM_ROUNDING = 100.0 * EPSILON
+"""Rounding of a sum of some hundred terms, relative to the sum of their magnitudes."""
+
 TINY = float(np.finfo(np.float64).tiny)
 """In the place of a zero that divides."""
 
@@ -144,7 +147,7 @@ def pivoted_rows(rows, responses, tolerance):
 
 def without_rounding(A: Array, terms: Array) -> Array:
     """Return A with zeros where its entries are rounding of sums whose `terms` have these magnitudes."""
-    return np.where(np.abs(A) <= 100.0 * EPSILON * terms, 0.0, A)
+    return np.where(np.abs(A) <= SUM_ROUNDING * terms, 0.0, A)
 
 
 def unit_columns(A: Array) -> tuple[Array, Array]:

@@ -19,6 +19,9 @@ from constrained_sim.validation import Array
 ACCURACY = 1e-14
 """Of the program's residuals, relative to its data; what ProxQP reaches in practice is near rounding."""
 
+ITERATIONS = 1000
+"""At most: programs of robots take some tens."""
+
 ACCEPTABLE = 1e-9
 """Residual, in the same way, up to which what the program ends with counts as a solution."""
 
@@ -107,7 +110,7 @@ class _Program:
         target = solve_lower(self._cholesky, b[None])[0]
         magnitude = max(np.abs(part).max(initial=0.0) for part in (free, target, lower)) or 1.0
         program = self._proxqp.dense.QP(len(f), len(target), len(lower))
-        program.settings.eps_abs, program.settings.eps_rel, program.settings.max_iter = ACCURACY, 0.0, 1000
+        program.settings.eps_abs, program.settings.eps_rel, program.settings.max_iter = ACCURACY, 0.0, ITERATIONS
         equality, inequality = _optional(self._rows, target / magnitude), _optional(normals, lower / magnitude)
         program.init(np.eye(len(f)), -free / magnitude, *equality, *inequality, None)
         program.solve()

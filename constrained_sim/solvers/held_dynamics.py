@@ -51,7 +51,7 @@ def held_dynamics(factorization, inertia, f, J, b):
     M, parents = inertia
     held = hold_rows(factorization, M, parents, J, f, b)
     dynamics = dynamics_residual(M, held.x, f, vecmat(held.y, J))
-    return held.x, held.y, dynamics, largest_row_error(J, b, held.x, solve_inertia(M, parents, f))
+    return held.x, held.y, dynamics, largest_row_error(M, f, J, b, held.x, solve_inertia(M, parents, f))
 
 
 @kernel(inline=True)

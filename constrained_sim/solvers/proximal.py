@@ -13,6 +13,7 @@ DAMPING = 1e-9
 """Proximal parameter mu, relative to the largest diagonal entry of the Delassus matrix."""
 
 ITERATIONS = 3000
+"""At most: rows that are nearly dependent need some hundreds. What comes out then is judged like any other solution."""
 
 STALLED = 0.99
 """Ratio of two successive changes from which on they are rounding."""

@@ -15,7 +15,8 @@ from constrained_sim.compilation.kernel import kernel
 from constrained_sim.constraints.constraint import SupportsSome
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten, whiten
-from constrained_sim.linalg.rank import CONSISTENT, EPSILON, regular_rows
+from constrained_sim.linalg.products import vecdot
+from constrained_sim.linalg.rank import CONSISTENT, EPSILON, SUM_ROUNDING, regular_rows
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, shape_of
 
@@ -270,28 +271,38 @@ def row_residual(system: System, f: Array, b: Array, x: Array) -> float:
     """Return the largest ``|J x - b|`` relative to b and to what x is the remainder of; 0 without rows."""
     if not len(b):
         return 0.0
-    return float(largest_row_error(system.J, b, x, system.unwhiten(system.whiten(f[None]))[0]))
+    unconstrained = system.unwhiten(system.whiten(f[None]))[0]
+    return float(largest_row_error(system.M, f, system.J, b, x, unconstrained))
 
 
 @kernel
-def largest_row_error(J, b, x, unconstrained):
+def largest_row_error(M, f, J, b, x, unconstrained):
     """Return the largest ``|J x - b|`` relative to b and to what x is the remainder of.
 
+    The rows of a loop are differences of those of its two ends: of a mechanism that falls freely, all but rounding of
+    both J and x may cancel. With E the energy ``f^T M^-1 f`` of the motion without rows, it moves a row by
+    ``sqrt(E J M^-1 J^T)`` at most; rounding of about this size is no error.
+
     Args:
+        M: (nv, nv) inertia.
+        f: (nv,) forces or momentum.
         J: (m, nv) rows.
         b: (m,) what they are to have.
         x: (nv,) motion.
-        unconstrained: (nv,) motion without rows: what constraints cut away of it leaves rounding of its size, however
-            small the rest is.
+        unconstrained: (nv,) ``M^-1 f``: what constraints cut away of it leaves rounding of its size, however small the
+            rest is.
     """
-    worst = largest = 0.0
+    worst = largest = lightest = 0.0
     for i in range(b.shape[0]):
-        total = size = 0.0
+        total = size = lightness = 0.0
         for j in range(x.shape[0]):
             total += J[i, j] * x[j]
             size += abs(J[i, j]) * max(abs(x[j]), abs(unconstrained[j]))
+            lightness += J[i, j] ** 2 / M[j, j]
         worst, largest = max(worst, abs(total - b[i])), max(largest, abs(b[i]), size)
-    return worst / largest if largest > 0.0 else 0.0
+        lightest = max(lightest, lightness)
+    rounding = SUM_ROUNDING * np.sqrt(max(vecdot(f, unconstrained), 0.0) * lightest)
+    return worst / largest if worst > rounding else 0.0
 
 
 def check_consistency(system: System, residual: float) -> None:

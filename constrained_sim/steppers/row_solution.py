@@ -115,7 +115,7 @@ def solve_rows(model, settings, phase, problem, start):
             x, lam = held.x, held.y
         dynamics = dynamics_residual(M, x, f, total - f + vecmat(lam, held_J))
     if m:
-        inconsistent = largest_row_error(held_J, goal, x, free_motion(M, robot.parents, f)[0])
+        inconsistent = largest_row_error(M, f, held_J, goal, x, free_motion(M, robot.parents, f)[0])
     return RowSolution(x, lam, found, dynamics, inconsistent)
 
 
