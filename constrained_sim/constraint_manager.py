@@ -121,6 +121,7 @@ class ConstraintManager:
     def forget(self, name: str) -> None:
         """Declare it no longer."""
         del self.declared[name]
+        self._bound_at.pop(name, None)
         self._disabled.discard(name)
         self.unchecked.discard(name)
 
@@ -208,16 +209,25 @@ class ConstraintManager:
             return "set_on_ground lifts a robot onto its contacts"
         return ""
 
-    def check_collisions(self, q: Array, t: float, new: Collection[str] | None = None) -> None:
-        """Refuse bodies that are in each other at `q` (nq,); of `new` objects only, None: all.
+    def check_collisions(
+        self, q: Array, t: float, new: Collection[str] | None = None, before: Array | None = None
+    ) -> None:
+        """Refuse bodies that are in each other at `q` (nq,).
+
+        Args:
+            q: (nq,) configuration.
+            t: time [s].
+            new: of these objects only; None: of all.
+            before: (nq,) configuration from which they were moved there; as deep as they are there they may be.
 
         Raises:
             ViolatedConstraint: by more than the tolerance.
         """
         if self._detected is None:
             return
+        allowed = 0.0 if before is None else min(self._detected.deepest(before, t, new)[1], 0.0)
         name, gap = self._detected.deepest(q, t, new)
-        if gap < -self.tolerance:
+        if gap < allowed - self.tolerance:
             raise ViolatedConstraint(name, -gap, self.tolerance, "where its bodies overlap")
 
     def warn_of_missing_geometry(self) -> None:
@@ -272,6 +282,7 @@ class ConstraintManager:
         self.declared = _by_name([*stays, *fresh])
         names = set(self.declared)
         self._disabled, self.unchecked = before._disabled & names, before.unchecked & names
+        self.unchecked |= {one.name for one in fresh if one.asks_user}
         self._bound_at = {name: carried_over(other, robot, at, v)[0] for name, at in before._bound_at.items()}
         return self._bound_again(carried_over(other, robot, q, v)[0])
 

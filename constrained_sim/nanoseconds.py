@@ -8,7 +8,7 @@ from constrained_sim.validation import number
 NANOSECONDS = 1_000_000_000
 """In a second."""
 
-WHOLE = 1e-6
+ROUNDING = 1e-6
 """[ns] Error up to which a time is a whole number of nanoseconds: seconds are rounded."""
 
 
@@ -29,7 +29,7 @@ def whole_nanoseconds(what: str, seconds: float) -> int:
         InvalidValue: not positive, or not whole.
     """
     nanoseconds = nanoseconds_of(number(what, seconds, 0.0, open_lower=True))
-    if nanoseconds < 1 or abs(nanoseconds - seconds * NANOSECONDS) > WHOLE:
+    if nanoseconds < 1 or abs(nanoseconds - seconds * NANOSECONDS) > ROUNDING:
         raise InvalidValue(what, seconds, "a whole number of nanoseconds, in seconds")
     return nanoseconds
 

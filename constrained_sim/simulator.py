@@ -77,7 +77,7 @@ MOST_DELAYED = 1_000_000
 MOST_AT_ONCE = 1000
 """Steps in one go of compiled code: so often a progress bar moves on, and an interrupt is heard."""
 
-WHOLE = 1e-9
+MULTIPLE_ERROR = 1e-9
 """Relative error up to which a time is a multiple of dt: both are rounded."""
 
 LIGHT = 1e-8
@@ -202,7 +202,11 @@ class Simulator:
     @property
     def state(self) -> State:
         """The present state."""
-        return State(self._start_time + self.steps * self.dt, self._evaluation.q, self._evaluation.v)
+        return State(self._time_after(self.steps), self._evaluation.q, self._evaluation.v)
+
+    def _time_after(self, steps: int) -> float:
+        """Return the time [s] so many steps after the last reset; a sum of steps would drift from it."""
+        return self._start_time + steps * self.dt
 
     @property
     def energy(self) -> EnergyTerms:
@@ -305,9 +309,10 @@ class Simulator:
         if known("stepper", name, STEPPERS) == self._stepper.name:
             integrator = self._stepper.integrator.name if integrator is None else integrator
             stabilization = self._stepper.stabilization if stabilization is None else stabilization
-        self._stepper = self._make_stepper(name, integrator, stabilization)
+        stepper = self._make_stepper(name, integrator, stabilization)
         if (here := self._begun) is not None:
-            self._evaluation = self._stepper.reset(here.bound, self.state.t, here.q, here.v, here.deflection)
+            self._evaluation = stepper.reset(here.bound, self.state.t, here.q, here.v, here.deflection)
+        self._stepper = stepper
 
     def reset(self, q: Any = None, v: Any = None, t: float = 0.0, assemble: bool = False) -> None:
         """Start anew at (q, v); None: neutral, at rest. Targets "where it is now" are resolved again.
@@ -336,9 +341,9 @@ class Simulator:
             q = self._manager.assembled(bound, q, t)
         self._manager.check_violations(bound, q, t, bound.slices)
         self._manager.check_collisions(q, t)
-        here = self._stepper.reset(bound, t, q, v)
         if assemble and bound.bilateral.dim:
-            here = self._stepper.reset(bound, t, q, self._jump_onto(here).v_plus)
+            v = self._jump_onto(self._stepper.evaluate(bound, t, q, v)).v_plus
+        here = self._stepper.reset(bound, t, q, v)
         self._start_time, self.steps, self.early_impacts = t, 0, 0
         self._energy = EnergyTerms().as_array()
         self._applied.clear()
@@ -505,8 +510,8 @@ class Simulator:
             if isinstance(error, NO_MOTION) and is_ours:
                 raise NonFiniteState(self.steps, self.state.t, f"{error}{self._before(error)}") from error
             raise
-        self._evaluation = outcome.end
         self.steps += 1
+        self._evaluation = outcome.end.at_time(self._time_after(self.steps))
         self._actuators.advance(commanded)
         self._drop_ended()
         self._energy += outcome.energy
@@ -726,13 +731,13 @@ class Simulator:
         if self.collisions is not None or not self._actuators.is_direct or manager.has_unchecked(here.bound):
             return None
         wrenches = tuple(wrench for wrench, _ in self._applied)
-        run = self._stepper.run(here, law, asked, tau, wrenches, steps, self._solver, self._method)
+        times: Array = self._start_time + np.arange(self.steps, self.steps + steps + 1, dtype=np.float64) * self.dt
+        run = self._stepper.run(here, law, asked, tau, wrenches, times, self._solver, self._method)
         if run is None:
             return None
         done = len(run.q)
-        times = [self._start_time + step * self.dt for step in range(self.steps + 1, self.steps + done + 1)]
         energy = np.add.accumulate(np.vstack([self._energy, run.energy]))[-1]
-        trajectory = Trajectory.from_run(run, np.array(times))
+        trajectory = Trajectory.from_run(run, times[1 : done + 1].copy())
         self._stepper.memory = run.memory
         self._evaluation, self.steps, self._energy = run.end, self.steps + done, energy
         self._drop_ended()
@@ -780,6 +785,8 @@ class Simulator:
         bound = self._manager.with_one(here.bound, constraint, here.q)
         q = self._manager.assembled(bound, here.q, state.t) if assemble else here.q
         self._manager.check_violations(bound, q, state.t, bound.slices if assemble else [name])
+        if assemble:
+            self._manager.check_collisions(q, state.t, before=here.q)
         before, v, impact = self.mechanical_energy(), here.v, None
         moved = self._stepper.evaluate(bound, state.t, q, v, here.deflection_in(bound))
         if not constraint.is_unilateral:
@@ -840,7 +847,7 @@ class Simulator:
 
     def _multiple_of_dt(self, what: str, period: float, most: float = MOST_STEPS) -> int:
         count = self._steps_in(what, period, most)
-        if abs(count * self.dt - period) > WHOLE * period:
+        if abs(count * self.dt - period) > MULTIPLE_ERROR * period:
             raise InvalidValue(what, period, f"a multiple of dt = {self.dt}")
         return count
 

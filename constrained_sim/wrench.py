@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.dynamics.vectors import cross, in_world
+from constrained_sim.dynamics.vectors import cross_components, in_world
 from constrained_sim.robot import WORLD, Robot
 from constrained_sim.validation import Array, finite_array, instance, items, read_only
 
@@ -137,5 +137,5 @@ def _about_origin(wrenches, i, placements):
     fx, fy, fz = in_world(force[0], force[1], force[2], axes)
     tx, ty, tz = in_world(torque[0], torque[1], torque[2], axes)
     x, y, z = in_world(point[0], point[1], point[2], body)
-    mx, my, mz = cross(x + body[3, 0], y + body[3, 1], z + body[3, 2], fx, fy, fz)
+    mx, my, mz = cross_components(x + body[3, 0], y + body[3, 1], z + body[3, 2], fx, fy, fz)
     return fx, fy, fz, tx + mx, ty + my, tz + mz

@@ -11,7 +11,9 @@ from mechanisms import GRAVITY
 
 from constrained_sim import (
     Collisions,
+    CustomConstraint,
     FrameAnchor,
+    JointVelocity,
     Plane,
     PointAnchor,
     PointContact,
@@ -31,6 +33,7 @@ from constrained_sim.exceptions import (
     NothingCollides,
     UnknownName,
     ViolatedConstraint,
+    WrongDerivative,
 )
 from constrained_sim.objects.combined_robot import carried_over
 from constrained_sim.shipped import shipped_robots
@@ -192,6 +195,28 @@ def test_a_constraint_of_an_object_to_the_world_is_refused(pusher):
     body = Robot(Robot.from_urdf(DOOR).model, (), constraints=(PointAnchor("held", "leaf", (0.8, 0, 0)),))
     with pytest.raises(ModelError):
         pusher.with_objects([WorldObject("door", body)])
+
+
+def test_rows_of_the_user_s_are_no_constraint_of_an_object(pusher):
+    """They are for the joints of the object alone, which have others before them beside a robot."""
+    functions = {"velocity": lambda q, v, t: v[:1], "jacobian": lambda q, v, t: [[1.0, 0.0]]}
+    rows = CustomConstraint("rows", 1, gamma=lambda q, v, t: [0.0], **functions)
+    body = Robot(Robot.from_urdf(DOOR).model, (), constraints=(rows,))
+    with pytest.raises(ModelError, match=r"object 'door': got the custom constraint 'rows'"):
+        pusher.with_objects([WorldObject("door", body)])
+
+
+def test_functions_that_come_with_an_object_are_checked(pusher):
+    """Like those of the constraints of a robot: at the next step, once."""
+    drive = JointVelocity("drive", "hinge", lambda t: (np.sin(t), -np.cos(t)))
+    body = Robot(Robot.from_urdf(DOOR).model, (), constraints=(drive,))
+    sim = Simulator(pusher, q=[0.0]).with_objects([WorldObject("door", body, (0.0, 3.0, 1.0, 0.0, 0.0, 0.0, 1.0))])
+    with pytest.warns(WrongDerivative, match="'door/drive'") as caught:
+        sim.step()
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.step()
 
 
 # -- physics

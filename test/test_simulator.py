@@ -928,6 +928,58 @@ def test_error_in_a_function_of_the_user_leaves_no_trace(stepper):
     assert np.array_equal(*(sim.step([0.1, 0.2]).state.v for sim in sims))
 
 
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_a_state_or_a_stepper_that_cannot_be_leaves_no_trace(stepper):
+    """A function of the user's raises an error while the new state is evaluated: the old one goes on as ever."""
+    now = {"fails": False}
+
+    def velocity(q, v, t):
+        if now["fails"]:
+            raise TypeError("a slip of the pen")
+        return [v[0] - 0.1 * t]
+
+    sims = []
+    for _ in range(2):
+        sim = simulator(leg(), leg_config().q, stepper=stepper)
+        rows = {"jacobian": lambda q, v, t: [[1.0, 0, 0]], "gamma": lambda q, v, t: [-0.1], "velocity": velocity}
+        sim.add(CustomConstraint("drive", 1, **rows))
+        sim.run(0.03, lambda t, q, v: [0.1, 0.2])
+        sims.append(sim)
+    sim, twin = sims
+    before, other = snapshot(sim), "smooth" if stepper == "time_stepping" else "time_stepping"
+    now["fails"] = True
+    for attempt in (lambda: sim.reset(leg_config().q), lambda: sim.set_stepper(other)):
+        with pytest.raises(TypeError, match="slip of the pen"):
+            attempt()
+    now["fails"] = False
+    assert snapshot(sim) == before
+    assert sim.stepper_name == stepper
+    for _ in range(3):
+        assert np.array_equal(sim.step([0.1, 0.2]).state.v, twin.step([0.1, 0.2]).state.v)
+
+
+@pytest.mark.parametrize("stepper", STEPPERS)
+def test_functions_of_time_are_asked_at_the_times_of_the_states(stepper):
+    """A sum of steps would drift from their product; the time of an impact is that of the clock too."""
+    asked = []
+
+    def speed(t):
+        asked.append(t)
+        return np.sin(3.0 * t), 3.0 * np.cos(3.0 * t)
+
+    sim = simulator(double_pendulum(), [0.4, -0.9], stepper=stepper, dt=1e-3)
+    sim.add(JointVelocity("motor", "joint0", speed))
+    for _ in range(40):
+        asked.clear()
+        begin = sim.state.t
+        sim.step()
+        assert begin in asked
+    asked.clear()
+    times = [sim.state.t, *sim.run(0.2).t]
+    assert times == [1e-3 * step for step in range(40, 241)]
+    assert set(times[:-1]) <= set(asked)
+
+
 def test_constraint_that_cannot_be_added_leaves_no_trace():
     """Its impact fails: the next step is that of a twin who was not asked."""
     sim, twin = pushed_leg(), pushed_leg()

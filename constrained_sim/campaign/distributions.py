@@ -16,7 +16,7 @@ from constrained_sim.validation import lookup, number
 LEAST = 2.0**-53
 """Quantiles are at least so far from 0 and 1, where those of a normal distribution are infinite."""
 
-WHOLE = 1e-9
+COUNT_ERROR = 1e-9
 """By which a number of steps may miss a whole number: rounding."""
 
 Value = float | int | bool | str | tuple[float, ...]
@@ -54,7 +54,7 @@ class Uniform(Distribution):
         """
         _check_bounds(self.kind, self.lower, self.upper, -math.inf)
         number("step of a uniform distribution", self.step, 0.0)
-        if self.step and abs(self._steps - round(self._steps)) > WHOLE:
+        if self.step and abs(self._steps - round(self._steps)) > COUNT_ERROR:
             raise InvalidValue("step of a uniform distribution", self.step, "a whole part of upper - lower")
 
     @property

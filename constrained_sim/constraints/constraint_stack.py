@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+from collections.abc import Iterable
 from functools import cached_property
 
 import numpy as np
@@ -89,8 +90,8 @@ class ConstraintStack:
         """Return (2, 2, dim) the targets of all rows at `t` [s] and `h` later, see :meth:`BoundConstraint.target`."""
         return np.array([self._targets_at(t), self._targets_at(t + h)]) if self.asks_user else self._fixed_targets
 
-    def targets_ahead(self, t: float, h: float, steps: int) -> Array:
-        """Return (n, 2, 2, dim) the targets of at most `steps` steps of `h` [s] from `t` [s] on.
+    def targets_ahead(self, begins: Iterable[float], h: float) -> Array:
+        """Return (n, 2, 2, dim) the targets of steps of `h` [s] that begin at these times [s].
 
         Of fewer, where a function of the user's raises an error: it comes out at the step that needs the target. Where
         no function is asked, of one, which are those of all steps.
@@ -99,11 +100,9 @@ class ConstraintStack:
             return self._fixed_targets[None]
         found = []
         with contextlib.suppress(Exception):
-            found.append(self._targets_at(t))
-            for _ in range(steps):
-                t += h
-                found.append(self._targets_at(t))
-        return np.array([*itertools.pairwise(found)]).reshape(-1, 2, 2, self.dim)
+            for t in begins:
+                found.append(self.targets(t, h))  # what was found before an error counts
+        return np.array(found).reshape(-1, 2, 2, self.dim)
 
     @cached_property
     def _fixed_targets(self) -> Array:

@@ -1,4 +1,8 @@
-"""The contact problem and the methods that solve it, one file per method."""
+"""The contact problem and the methods that solve it, one file per method.
+
+The contact law is :mod:`~constrained_sim.contact_solvers.natural_map`, its projection onto the friction cone
+:mod:`~constrained_sim.contact_solvers.friction_disc`: every solution is judged by them.
+"""
 
 from constrained_sim.contact_solvers.complementarity import LinearComplementarity
 from constrained_sim.contact_solvers.problem import ContactProblem, ContactSolution

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 
 class ContactOptions(NamedTuple):
     """What the methods aim at, when they give up, and how they move.
@@ -103,7 +105,7 @@ class ContactOptions(NamedTuple):
     centring: float = 1.5
     stalled: float = 1e-6
     least_stiffness: float = 1e-9
-    spread: float = 0.2617993877991494
+    spread: float = np.pi / 12.0
     refinement: float = 3.0
     pivot: float = 1e-11
     pivoting_rows: int = 100

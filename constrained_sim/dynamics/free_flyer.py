@@ -39,7 +39,7 @@ from constrained_sim.dynamics.rigid_rotation import (
     turned_by,
     turned_momentum,
 )
-from constrained_sim.dynamics.vectors import cross, in_axes, in_world
+from constrained_sim.dynamics.vectors import cross_components, in_axes, in_world
 from constrained_sim.linalg.products import matvec
 
 THIN = 0.03, 0.1
@@ -159,10 +159,10 @@ def hold_axes(bias, h, theta, M, v, expected, rows):
         I, first = _inertia_about_centre(M, k), 1.0 - theta
         (vx, vy, vz, ax, ay, az), (ux, uy, uz, bx, by, bz) = v[k : k + 6], expected[k : k + 6]
         wx, wy, wz = ax + first * (bx - ax), ay + first * (by - ay), az + first * (bz - az)
-        x, y, z = cross(wx, wy, wz, vx + first * (ux - vx), vy + first * (uy - vy), vz + first * (uz - vz))
+        x, y, z = cross_components(wx, wy, wz, vx + first * (ux - vx), vy + first * (uy - vy), vz + first * (uz - vz))
         for i in range(bias.shape[0]):
             bias[i] -= M[k, i] * x + M[k + 1, i] * y + M[k + 2, i] * z
-        x, y, z = cross(wx, wy, wz, *times(I, (wx, wy, wz)))
+        x, y, z = cross_components(wx, wy, wz, *times(I, (wx, wy, wz)))
         ex, ey, ez = turned_momentum(I, (bx, by, bz), theta * h)
         sx, sy, sz = turned_momentum(I, (ax, ay, az), -first * h)
         lx, ly, lz = times(I, (bx - ax, by - ay, bz - az))
@@ -179,7 +179,7 @@ def _add_couple(bias, M, k, I, couple):
     (tx, ty, tz), (x, y, z) = couple, times(_thin_part(M, k, I), couple)
     tx, ty, tz = tx - x, ty - y, tz - z
     ax, ay, az = solve_columns(columns_of(I), (tx, ty, tz))
-    x, y, z = cross(*_centre(M, k), ax, ay, az)  # the centre of mass stays where it is
+    x, y, z = cross_components(*_centre(M, k), ax, ay, az)  # the centre of mass stays where it is
     for i in range(bias.shape[0]):
         if i < k or i >= k + 6:
             bias[i] += M[k, i] * x + M[k + 1, i] * y + M[k + 2, i] * z
@@ -326,7 +326,7 @@ def keep_spin(M, total, rows, carried):
     for i in range(rows.shape[0]):
         k = rows[i]
         px, py, pz, lx, ly, lz = carried[i] - total[k : k + 6]
-        x, y, z = cross(*_centre(M, k), px, py, pz)
+        x, y, z = cross_components(*_centre(M, k), px, py, pz)
         x, y, z = times(_thin_part(M, k, _inertia_about_centre(M, k)), (lx - x, ly - y, lz - z))
         carried[i, 3], carried[i, 4], carried[i, 5] = carried[i, 3] - x, carried[i, 4] - y, carried[i, 5] - z
 

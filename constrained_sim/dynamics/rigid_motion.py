@@ -12,7 +12,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.kinematics import ROUNDING, drop_spurious
-from constrained_sim.dynamics.vectors import cross, in_axes, in_world
+from constrained_sim.dynamics.vectors import cross_components, in_axes, in_world
 from constrained_sim.linalg.products import matvec
 
 SERIES_ANGLE = 0.5
@@ -115,8 +115,8 @@ def log6(placement):
     found, (x, y, z) = np.empty(6), log3(placement)
     px, py, pz = placement[3]
     c, _ = _coefficients(x * x + y * y + z * z)
-    ax, ay, az = cross(x, y, z, px, py, pz)
-    bx, by, bz = cross(x, y, z, ax, ay, az)
+    ax, ay, az = cross_components(x, y, z, px, py, pz)
+    bx, by, bz = cross_components(x, y, z, ax, ay, az)
     found[0], found[1], found[2] = px - 0.5 * ax + c * bx, py - 0.5 * ay + c * by, pz - 0.5 * az + c * bz
     found[3], found[4], found[5] = x, y, z
     return found
@@ -180,7 +180,7 @@ def frame_rows(joints, frames, axes, placements, joint_axes, support):
         if moves_a == moves_b:
             continue
         lx, ly, lz, wx, wy, wz = joint_axes[j]
-        mx, my, mz = cross(wx, wy, wz, x, y, z)
+        mx, my, mz = cross_components(wx, wy, wz, x, y, z)
         column[0], column[1], column[2] = in_axes(lx + mx, ly + my, lz + mz, a)
         column[3], column[4], column[5] = in_axes(wx, wy, wz, a)
         turn = abs(wx) + abs(wy) + abs(wz)

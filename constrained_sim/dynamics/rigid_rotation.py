@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
-from constrained_sim.dynamics.vectors import cross, rotated, rotation_coefficients, turned
+from constrained_sim.dynamics.vectors import cross_components, rotated, rotation_coefficients, turned
 from constrained_sim.linalg.rank import EPSILON
 
 MOST_NEWTON_STEPS = 50
@@ -76,9 +76,11 @@ def newton_matrix(I, p, h, w):
 @kernel(inline=True)
 def _newton_column(I, factors, turn, one, two, d):
     """Return ``I d + f x (d + one t x d + two t x (t x d))``, f the factors and t the turn."""
-    ax, ay, az = cross(*turn, *d)
-    bx, by, bz = cross(*turn, ax, ay, az)
-    x, y, z = cross(*factors, d[0] + one * ax + two * bx, d[1] + one * ay + two * by, d[2] + one * az + two * bz)
+    ax, ay, az = cross_components(*turn, *d)
+    bx, by, bz = cross_components(*turn, ax, ay, az)
+    x, y, z = cross_components(
+        *factors, d[0] + one * ax + two * bx, d[1] + one * ay + two * by, d[2] + one * az + two * bz
+    )
     lx, ly, lz = times(I, d)
     return lx + x, ly + y, lz + z
 
@@ -102,7 +104,7 @@ def solve_columns(columns, r):
 @kernel(inline=True)
 def determinant_of(a, b, c):
     """Return the determinant of the matrix with these three columns."""
-    return _dot(a, cross(*b, *c))
+    return _dot(a, cross_components(*b, *c))
 
 
 @kernel(inline=True)

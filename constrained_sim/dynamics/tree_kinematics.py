@@ -6,7 +6,7 @@ import numpy as np
 
 from constrained_sim.compilation.kernel import kernel
 from constrained_sim.dynamics.tree import BALL, SLIDES, TURNS, TURNS_FREELY
-from constrained_sim.dynamics.vectors import cross, in_axes, in_world, rotated, rotation_coefficients, turned
+from constrained_sim.dynamics.vectors import cross_components, in_axes, in_world, rotated, rotation_coefficients, turned
 
 
 @kernel
@@ -36,8 +36,8 @@ def move(tree, q, h, v, end):
 def _displacement(v, w):
     """Return where a frame comes to that moves with v (3,) and turns with w (3,) in its own axes for a unit of time."""
     first, second = rotation_coefficients(np.sqrt(w[0] ** 2 + w[1] ** 2 + w[2] ** 2))
-    x, y, z = cross(w[0], w[1], w[2], v[0], v[1], v[2])
-    xx, yy, zz = cross(w[0], w[1], w[2], x, y, z)
+    x, y, z = cross_components(w[0], w[1], w[2], v[0], v[1], v[2])
+    xx, yy, zz = cross_components(w[0], w[1], w[2], x, y, z)
     return v[0] + first * x + second * xx, v[1] + first * y + second * yy, v[2] + first * z + second * zz
 
 

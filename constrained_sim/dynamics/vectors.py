@@ -11,7 +11,7 @@ SMALL_ANGLE = 1e-2
 
 
 @kernel(inline=True)
-def cross(a, b, c, x, y, z):
+def cross_components(a, b, c, x, y, z):
     """Return the components of a vector product; as an array they would take ten times as long."""
     return b * z - c * y, c * x - a * z, a * y - b * x
 
@@ -40,8 +40,8 @@ def in_axes(x, y, z, placement):
 def rotated(quaternion, x, y, z):
     """Return the components of a vector turned by a unit quaternion (4,) xyzw: ``v + 2 s (u x v) + 2 u x (u x v)``."""
     a, b, c, s = quaternion
-    tx, ty, tz = cross(2.0 * a, 2.0 * b, 2.0 * c, x, y, z)
-    ux, uy, uz = cross(a, b, c, tx, ty, tz)
+    tx, ty, tz = cross_components(2.0 * a, 2.0 * b, 2.0 * c, x, y, z)
+    ux, uy, uz = cross_components(a, b, c, tx, ty, tz)
     return x + s * tx + ux, y + s * ty + uy, z + s * tz + uz
 
 

@@ -105,9 +105,15 @@ def _prefixed_constraint(constraint: Constraint, entry: WorldObject) -> Constrai
     """Return a constraint of an object as one of the whole tree.
 
     Raises:
-        ModelError: it holds the object to the world, in whose frame the object's pose is not.
+        ModelError: it holds the object to the world, in whose frame the object's pose is not; or it has rows of the
+            user's, which know the joints of the object alone.
     """
-    own = {field.name: getattr(constraint, field.name) for field in fields(constraint) if field.name in NAMES}  # type: ignore[arg-type]
+    try:
+        names = [field.name for field in fields(constraint) if field.name in NAMES]  # type: ignore[arg-type]
+    except TypeError as error:
+        kind = f"the {constraint.kind} constraint {constraint.name!r}, with rows for the joints of the object alone"
+        raise ModelError(f"object {entry.name!r}: got {kind}, allowed: kinds that name links or joints") from error
+    own = {name: getattr(constraint, name) for name in names}
     if WORLD in own.values():
         raise ModelError(f"object {entry.name!r}: got the constraint {constraint.name!r} to the world, allowed: none")
     return replace(constraint, **{key: entry.prefix + name for key, name in own.items()})  # type: ignore[type-var]

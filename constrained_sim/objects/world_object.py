@@ -53,7 +53,9 @@ class WorldObject:
         object.__setattr__(self, "pose", read_only(unit_pose(f"pose of object {self.name!r}", self.pose)))
 
     @classmethod
-    def box(cls, name: str, size: Sequence[float], mass: float, friction: float | None = None, pose: Any = HERE) -> Any:
+    def box(
+        cls, name: str, size: Sequence[float], mass: float, friction: float | None = None, pose: Any = HERE
+    ) -> WorldObject:
         """Return a box of homogeneous density that moves freely.
 
         Args:
@@ -69,7 +71,9 @@ class WorldObject:
         return cls(name, primitive("box", size, mass, friction), pose)
 
     @classmethod
-    def sphere(cls, name: str, radius: float, mass: float, friction: float | None = None, pose: Any = HERE) -> Any:
+    def sphere(
+        cls, name: str, radius: float, mass: float, friction: float | None = None, pose: Any = HERE
+    ) -> WorldObject:
         """Return a ball of homogeneous density that moves freely.
 
         Args:
@@ -87,7 +91,7 @@ class WorldObject:
     @classmethod
     def cylinder(
         cls, name: str, radius: float, length: float, mass: float, friction: float | None = None, pose: Any = HERE
-    ) -> Any:
+    ) -> WorldObject:
         """Return a cylinder of homogeneous density about its z axis that moves freely.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from math import nan as NAN
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from sensor_msgs.msg import JointState
 
@@ -112,8 +112,7 @@ class CommandReader:
         known = _Known(Form(message), drives, (begins["effort"], begins["position"], begins["velocity"]))
         self._known.insert(0, known)
         del self._known[KEPT:]
-        numbers = known.form.numbers(serialise(message))
-        assert numbers is not None, "a form knows its own message"
+        numbers = cast("list[float]", known.form.numbers(serialise(message)))  # a form knows its own message
         return to_nanoseconds(message.header.stamp), known.commands(numbers)
 
 

@@ -27,6 +27,7 @@ from constrained_sim.nanoseconds import seconds_of
 from constrained_sim.ros.conversions import JointNames
 from constrained_sim.ros.hardware_joints import HardwareJoints
 from constrained_sim.ros.world import World
+from constrained_sim.sensors.sensor_set import MOST_OFF
 from constrained_sim.servo import JointCommand
 
 LONGEST = 1 << 16
@@ -162,7 +163,7 @@ class HardwareLink:
         """
         rate, *lines = text.splitlines()
         period = seconds_of(self._world.period_ns)
-        if abs(float(rate) * period - 1.0) > 1e-6:
+        if abs(float(rate) * period - 1.0) > MOST_OFF:
             raise InvalidValue(
                 "update_rate", f"{rate} Hz", f"{1.0 / period:g} Hz, for the control_period is {period:g} s"
             )

@@ -232,26 +232,3 @@ def active_set(status, gaps, end, excluded):
             held[holding] = c
             holding += 1
     return active[:count], held[:holding]
-
-
-@kernel
-def scatter(candidates, normals, impulse, status, all_impulses, all_status):
-    """Fill in impulses and status of all contacts and one-sided rows.
-
-    Args:
-        candidates: (c,) those that might carry force.
-        normals: (k + l,) which rows open and close.
-        impulse: impulses of the candidates' rows.
-        status: (c,) of the candidates.
-        all_impulses: (3 k + l,) filled, zero of what is no candidate.
-        all_status: (k + l,) filled, zero of what is no candidate.
-    """
-    contacts, row = (all_impulses.shape[0] - normals.shape[0]) // 2, 0
-    all_impulses[:], all_status[:] = 0.0, 0
-    for i in range(candidates.shape[0]):
-        c = candidates[i]
-        n = normals[c]
-        for target in range(n - 2 if c < contacts else n, n + 1):
-            all_impulses[target] = impulse[row]
-            row += 1
-        all_status[c] = status[i]

@@ -31,7 +31,7 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records):
             ends before others are.
         arguments: see ``substep``, the same in all steps; but its targets are (n, 2, 2, m), one for each step, or n is
             1 and they are those of all; its efforts are held until the law is asked.
-        asked: steps from one evaluation of the law to the next, steps to the first one, and the time now [s].
+        asked: steps from one evaluation of the law to the next, and steps to the first one.
         states: record that begins with the state at the beginning, and changes to that after the last step; another,
             work space; and the acceleration (nv,) of the last step, which changes to that of the last of these.
         records: filled, a row for each step: q (n, nq), v (n, nv), tau (n, nu), impulses of contacts and one-sided rows
@@ -39,12 +39,12 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records):
             audit (n, 9), and impulses (n, e) of the rows in which contacts resist turning [N m s].
 
     Returns:
-        How many steps were done, the time [s], and how often rows were held.
+        How many steps were done, and how often rows were held.
     """
     states, records, arguments = borrowed(states), borrowed(records), borrowed(arguments)
     here, there, acceleration = states
     free_rows, soft, sizes = borrowed(model.robot).free_rows, borrowed(model.contacts).soft.contacts, model.sizes
-    (least, most, may_act), (every, wait, t), h, tau = limits, asked, settings.h, arguments.efforts.constant
+    (least, most, may_act), (every, wait), h, tau = limits, asked, settings.h, arguments.efforts.constant
     efforts, wrenches, targets, excluded, user_forces = arguments
     begin, end = unpack_state(here, sizes), unpack_state(there, sizes)
     outputs = unpack_outputs(there, sizes)
@@ -76,8 +76,8 @@ def run_steps(model, settings, law, limits, arguments, asked, states, records):
         all_axes[i], all_energy[i] = 0.5 * (begin.axes + end.axes), found.energy
         all_moments[i] = found.moments
         begin, end = end, begin
-        steps, t, passes = i + 1, t + h, 1
+        steps, passes = i + 1, 1
     if steps % 2:
         size = state_size(sizes)
         here[:size] = there[:size]
-    return steps, t, calls
+    return steps, calls

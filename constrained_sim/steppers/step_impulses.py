@@ -42,7 +42,7 @@ def enter_known_impulses(h, joints, efforts, v, forces, impulses):
 
 @kernel(spliced=True)
 def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, impulses):
-    """Enter what the solution of a prediction makes act, and its impulses but those of contacts.
+    """Enter what the solution of a prediction makes act, and its impulses.
 
     Args:
         h: length of the step [s].
@@ -77,6 +77,11 @@ def enter_solution(h, joints, efforts, active, solution, J_bilateral, found, imp
         found.moments[active.turning] = impulse[n + d :]
         impulses[CONTACTS] += vecmat(impulse[n + d :], J[n + d :])
     found.lam[:], impulses[CONSTRAINTS] = solution.lam, vecmat(solution.lam, J_bilateral)
+    found.impulse[:], found.status[:] = 0.0, 0
+    for i in range(n):
+        found.impulse[active.rows[i]] = impulse[i]
+    for i in range(active.chosen.shape[0]):
+        found.status[active.chosen[i]] = solution.contact.status[i]
 
 
 @kernel(spliced=True)

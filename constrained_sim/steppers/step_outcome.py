@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -60,6 +61,14 @@ class Evaluation:
         contact = self.contact._replace(s=self.contact.J @ v)
         rest = self.phi, self.J_bilateral, s_bilateral, self.deflection, self.turning
         return Evaluation(self.bound, self.t, self.q, read_only(v), self.M, self.frames, contact, *rest)
+
+    def at_time(self, t: float) -> Evaluation:
+        """Return the same at the time `t` [s], which differs by rounding."""
+        if t == self.t:
+            return self
+        other = copy(self)
+        vars(other)["t"] = t
+        return other
 
     @property
     def J_contact(self) -> Array:

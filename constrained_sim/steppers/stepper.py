@@ -78,8 +78,9 @@ class Stepper(SupportsSome, ABC):
 
     def reset(self, bound: ConstraintSet, t: float, q: Array, v: Array, deflection: Array | None = None) -> Evaluation:
         """Forget the past and evaluate (q, v) at time `t`, with springs (soft, 2) of soft contacts; None: relaxed."""
+        here = self.evaluate(bound, t, q, v, deflection)
         self._forget()
-        return self.evaluate(bound, t, q, v, deflection)
+        return here
 
     def _forget(self) -> None:
         """Forget what a step takes over from the one before."""
@@ -283,11 +284,11 @@ class Stepper(SupportsSome, ABC):
         asked: tuple[int, int],
         tau: Array,
         wrenches: tuple[Wrench, ...],
-        steps: int,
+        times: Array,
         solver: Solver,
         method: ContactMethod,
     ) -> Run | None:
-        """Do the first of `steps` steps at once, as many as this stepper can: as :meth:`step` does them, bit by bit.
+        """Do the first of n steps at once, as many as this stepper can: as :meth:`step` does them, bit by bit.
 
         The stepper goes on from there once it is given the memory that comes with them.
 
@@ -297,7 +298,7 @@ class Stepper(SupportsSome, ABC):
             asked: how many steps there are from one evaluation of `law` to the next, and to the first.
             tau: (nu,) efforts until then [N m, N].
             wrenches: external ones during all steps.
-            steps: at most so many.
+            times: (n + 1,) at which the steps begin, and the last one ends [s].
             solver: of the linear part.
             method: of the contact problem.
 

@@ -31,7 +31,7 @@ from constrained_sim.linalg.inertia_factor import solve_inertia
 from constrained_sim.linalg.kept_dependence import keep_dependence
 from constrained_sim.linalg.products import matvec, vecmat
 from constrained_sim.steppers.borrowed import borrowed
-from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows, scatter
+from constrained_sim.steppers.contact_selection import active_rows, active_set, candidate_rows
 from constrained_sim.steppers.evaluation import (
     bilateral_goal,
     configure,
@@ -147,7 +147,7 @@ def predict(model, settings, begin, v, forces, arguments, start, found):
         A :class:`~constrained_sim.steppers.row_solution.RowSolution`, and whether it is solved, or nearly where that
         will do; if it is not, nothing else counts.
     """
-    joints, contacts, work = borrowed(model.robot).joints, borrowed(model.contacts), borrowed(model.work)
+    joints, work = borrowed(model.robot).joints, borrowed(model.work)
     h, middle, impulses = settings.h, work.middle, work.impulses
     pull, external, soft = forces
     added = enter_known_impulses(h, joints, arguments.efforts, v, (pull, work.bias, external), impulses)
@@ -164,8 +164,6 @@ def predict(model, settings, begin, v, forces, arguments, start, found):
         return solution, False
     work.x[:] = solution.x
     enter_solution(h, joints, arguments.efforts, candidates, solution, held, found, impulses)
-    rows = contact.impulse[: candidates.rows.shape[0]]
-    scatter(candidates.chosen, contacts.normals, rows, contact.status, found.impulse, found.status)
     found.energy[:] = energy_of(v, solution.x, middle.M, impulses)
     return solution, True
 

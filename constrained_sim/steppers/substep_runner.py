@@ -49,7 +49,7 @@ from constrained_sim.wrench import WrenchTable
 CLOSING = -1
 """How far a step came that was not begun, since a contact closes within it."""
 
-WHOLE, PART, TRIAL = range(3)
+WHOLE_STEP, PART_OF_STEP, TRIAL = range(3)
 """What is to be done: a step in which no contact closes; a part of one; a part that is only predicted."""
 
 
@@ -122,7 +122,7 @@ class SubstepRunner:
         goes_on = self.interpreted is not None
         settings = h, kind != TRIAL, passes, factorization, method.tolerance, method.newton_first, goes_on
         state, filled = packed_state(begin), (record, status)
-        numbers = run_substep(self.model, settings, kind == WHOLE, state, acceleration, arguments, near, filled)
+        numbers = run_substep(self.model, settings, kind == WHOLE_STEP, state, acceleration, arguments, near, filled)
         report = SubstepReport(*numbers)
         solved = SolvedProblem(method, status, report)
         end = PackedState(begin, begin.t + h, record, sizes)

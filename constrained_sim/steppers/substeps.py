@@ -20,7 +20,7 @@ from constrained_sim.steppers.step_outcome import Evaluation
 from constrained_sim.steppers.stepper import NO_CONTACT, Stepper
 from constrained_sim.steppers.substep import UNCORRECTED, UNSOLVED
 from constrained_sim.steppers.substep_outcome import SubstepOutcome
-from constrained_sim.steppers.substep_runner import PART, SubstepRunner, run_substep
+from constrained_sim.steppers.substep_runner import PART_OF_STEP, SubstepRunner, run_substep
 from constrained_sim.user_warnings import warn
 from constrained_sim.validation import Array
 
@@ -84,7 +84,7 @@ class Substeps(Stepper):
         inputs: StepInputs,
         excluded: npt.NDArray[np.intp] = NO_CONTACT,
         near: Array = NOTHING_KNOWN,
-        kind: int = PART,
+        kind: int = PART_OF_STEP,
         found: SubstepOutcome | None = None,
     ) -> SubstepOutcome:
         """Advance by `h` [s] without impact, and without forces of what is `excluded`.
@@ -106,7 +106,6 @@ class Substeps(Stepper):
         known = begin.bound.is_of_arrays and self.robot.tree is not None and self.stabilization.metric == "mass"
         if not known or inputs.solver.compiled_factorization is None:
             return False
-        run_substep.wait_if_overdue()
         return not run_substep.runs_source()
 
     def _runner(self, begin: Evaluation, compiled: bool) -> SubstepRunner:

@@ -29,7 +29,7 @@ from constrained_sim.steppers.step_outcome import Evaluation, Run, StepOutcome
 from constrained_sim.steppers.stepper import NO_CONTACT
 from constrained_sim.steppers.substep import DONE, INACCURATE
 from constrained_sim.steppers.substep_outcome import PackedState, SubstepOutcome, outcome_of, packed_state
-from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE
+from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE_STEP, run_substep
 from constrained_sim.steppers.substeps import Substeps
 from constrained_sim.steppers.touchdown import TouchdownSearch
 from constrained_sim.validation import Array
@@ -89,8 +89,9 @@ class TimeStepping(Substeps):
         inputs = StepInputs(efforts, wrench_table(self.robot, wrenches), solver, method)
         found = None
         self._warn_of_coarse_steps(start)
+        run_substep.wait_if_overdue()
         if self._can_compile(start, inputs) and not start.bound.contacts.asks_user:
-            found = self._runner(start, True).step(start, self.dt, self.memory, inputs, WHOLE)
+            found = self._runner(start, True).step(start, self.dt, self.memory, inputs, WHOLE_STEP)
         if found is not None and found.reached == DONE:
             self._remember(found)
             return found
@@ -120,7 +121,7 @@ class TimeStepping(Substeps):
         asked: tuple[int, int],
         tau: Array,
         wrenches: tuple[Wrench, ...],
-        steps: int,
+        times: Array,
         solver: Solver,
         method: ContactMethod,
     ) -> Run | None:
@@ -131,8 +132,8 @@ class TimeStepping(Substeps):
         contacts = bound.contacts
         if contacts.asks_user or run_steps.runs_source() or not self._can_compile(start, inputs):
             return None
-        targets = bound.bilateral.targets_ahead(start.t, self.dt, min(steps, self._ahead))
-        steps = len(targets) if bound.bilateral.asks_user else steps
+        targets = bound.bilateral.targets_ahead(times[:-1][: self._ahead].tolist(), self.dt)
+        steps = len(targets) if bound.bilateral.asks_user else len(times) - 1
         if not steps:
             return None
         judged = np.array([contacts.members[i].name in self._judged for i in contacts.soft], dtype=np.bool_)
@@ -148,13 +149,13 @@ class TimeStepping(Substeps):
             self.dt, True, self._passes, factorization, method.tolerance, method.newton_first, False
         )
         acting = StepArguments(efforts, table, targets, NO_CONTACT, NO_FORCES)
-        done, t, calls = run_steps(
+        done, calls = run_steps(
             compiled.model,
             settings,
             law,
             (robot.least_efforts, robot.effort_limits, judged),
             acting,
-            (*asked, start.t),
+            asked,
             (here, np.zeros(packed_size(compiled.sizes)), acceleration),
             records,
         )
@@ -165,7 +166,10 @@ class TimeStepping(Substeps):
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy, moments = records
-        lam, end = np.take(impulses / self.dt, bound.row_order, axis=-1), PackedState(start, t, here, compiled.sizes)
+        lam, end = (
+            np.take(impulses / self.dt, bound.row_order, axis=-1),
+            PackedState(start, float(times[done]), here, compiled.sizes),
+        )
         return Run(end, (acceleration, 1), q, v, taus, lam, axes, energy, moments / self.dt, done == steps)
 
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
@@ -232,7 +236,7 @@ class TimeStepping(Substeps):
         still goes on lead to its end: friction may hold it for a while beyond. What friction has turned back with less
         than it can ends long before that share.
         """
-        whole, memory, h = part, self.memory, STEPPING.first_trial * share * part.h
+        whole, h = part, STEPPING.first_trial * share * part.h
         rows, M = self._slip_rows(part.begin, which), part.begin.M
         slip, early, late, least = rows @ part.begin.v, [(0.0, 1.0)], whole.h, STEPPING.least_share * self.dt
         error = inputs.method.tolerance * float((rows @ np.linalg.solve(M, rows.T)).diagonal().max())
@@ -240,9 +244,8 @@ class TimeStepping(Substeps):
         for _ in range(STEPPING.trials):
             if not least < h < whole.h - least:
                 return whole
-            self.memory = memory
             part = self._advance(whole.begin, h, inputs, near=_expected([whole], h))
-            if not part.is_solved:
+            if not part.is_solved or part.reached == INACCURATE:
                 return whole
             left = float(slip @ self._slip_rows(part.end, which) @ part.end.v) / float(slip @ slip)
             if left > enough:
