@@ -209,25 +209,16 @@ class ConstraintManager:
             return "set_on_ground lifts a robot onto its contacts"
         return ""
 
-    def check_collisions(
-        self, q: Array, t: float, new: Collection[str] | None = None, before: Array | None = None
-    ) -> None:
-        """Refuse bodies that are in each other at `q` (nq,).
-
-        Args:
-            q: (nq,) configuration.
-            t: time [s].
-            new: of these objects only; None: of all.
-            before: (nq,) configuration from which they were moved there; as deep as they are there they may be.
+    def check_collisions(self, q: Array, t: float, new: Collection[str] | None = None) -> None:
+        """Refuse bodies that are in each other at `q` (nq,); of `new` objects only, None: all.
 
         Raises:
             ViolatedConstraint: by more than the tolerance.
         """
         if self._detected is None:
             return
-        allowed = 0.0 if before is None else min(self._detected.deepest(before, t, new)[1], 0.0)
         name, gap = self._detected.deepest(q, t, new)
-        if gap < allowed - self.tolerance:
+        if gap < -self.tolerance:
             raise ViolatedConstraint(name, -gap, self.tolerance, "where its bodies overlap")
 
     def warn_of_missing_geometry(self) -> None:

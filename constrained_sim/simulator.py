@@ -785,8 +785,6 @@ class Simulator:
         bound = self._manager.with_one(here.bound, constraint, here.q)
         q = self._manager.assembled(bound, here.q, state.t) if assemble else here.q
         self._manager.check_violations(bound, q, state.t, bound.slices if assemble else [name])
-        if assemble:
-            self._manager.check_collisions(q, state.t, before=here.q)
         before, v, impact = self.mechanical_energy(), here.v, None
         moved = self._stepper.evaluate(bound, state.t, q, v, here.deflection_in(bound))
         if not constraint.is_unilateral:

@@ -22,7 +22,6 @@ from constrained_sim import (
     Compliant,
     Mesh,
     Plane,
-    PointAnchor,
     Robot,
     Simulator,
     Sphere,
@@ -58,22 +57,6 @@ def touches(robot: Robot, q: np.ndarray, scene: dict, **options: object) -> list
 def at(position: object, quaternion: object = (0, 0, 0, 1)) -> np.ndarray:
     """Return the configuration of a free body."""
     return np.concatenate([np.asarray(position, float), np.asarray(quaternion, float)])
-
-
-def test_assembly_into_the_ground_is_refused() -> None:
-    """As a reset there is; beside what it already touches, and above the ground, a constraint may be assembled."""
-    sim = Simulator(body("sphere"), q=at((0.0, 0.0, 0.2)), collisions=Collisions({"ground": Plane()}))
-    sim.step()
-    q, v = sim.state.q, sim.state.v
-    with pytest.raises(ViolatedConstraint, match="overlap"):
-        sim.add(PointAnchor("hold", "body", (0, 0, 0), point_b=(0.0, 0.0, 0.1)), assemble=True)
-    assert not sim.constraints
-    assert np.array_equal(sim.state.q, q)
-    assert np.array_equal(sim.state.v, v)
-    for name, height in (("low", 0.2), ("high", 0.3)):
-        sim.add(PointAnchor(name, "body", (0, 0, 0), point_b=(0.1, 0.0, height)), assemble=True)
-        assert sim.step().state.q[:3] == pytest.approx([0.1, 0.0, height], abs=1e-9)
-        sim.remove(name)
 
 
 # -- planes

@@ -61,7 +61,14 @@ from constrained_sim import (
 )
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import Dynamics
-from constrained_sim.exceptions import DuplicateName, InconsistentConstraints, InvalidValue, NotSupported, UnknownName
+from constrained_sim.exceptions import (
+    DuplicateName,
+    InconsistentConstraints,
+    InvalidValue,
+    NonFiniteMotion,
+    NotSupported,
+    UnknownName,
+)
 
 FREE = np.zeros(0)
 
@@ -184,6 +191,23 @@ def test_a_loop_that_falls_freely_has_no_residual(tilt):
             assert np.abs(motion.a[6:]).max() < 1e-12
         impact = resolve_impact(robot, q, v, anchors, refuse_inconsistent=True)
         assert impact.v_plus == pytest.approx(v, abs=1e-12)
+
+
+def test_where_a_joint_moves_nothing_the_error_says_so():
+    """A point mass on the axis of a hinge: no acceleration follows from its torque, with rows or without."""
+    limit = '<limit lower="-1" upper="1" effort="1" velocity="1"/>'
+    robot = Robot.from_urdf(
+        urdf(
+            '<link name="base"/><link name="arm"/>',
+            link("tip", 1.0, (0, 0, 0), (0.0, 0.0, 0.0)),
+            joint("hinge", "revolute", "base", "arm", (0, 0, 1), more=limit),
+            joint("slide", "prismatic", "arm", "tip", (1, 0, 0), (0.25, 0, 0), limit),
+        )
+    )
+    rows = [PointAnchor("row", "tip", (0, 0, 0), normals=[(1, 0, 0)])]
+    for constraints in ([], rows):
+        with pytest.raises(NonFiniteMotion):
+            constrained_acceleration(robot, [0.0, -0.25], np.zeros(2), [0.1, 0.0], constraints)
 
 
 def test_the_residual_of_forces_that_cancel_is_relative_to_them():

@@ -98,10 +98,13 @@ class ConstraintStack:
         """
         if not self.asks_user:
             return self._fixed_targets[None]
-        found = []
+        found: list[tuple[Array, Array]] = []
+        known = np.nan
         with contextlib.suppress(Exception):
             for t in begins:
-                found.append(self.targets(t, h))  # what was found before an error counts
+                begin = found[-1][1] if t == known else self._targets_at(t)
+                known = t + h
+                found.append((begin, self._targets_at(known)))
         return np.array(found).reshape(-1, 2, 2, self.dim)
 
     @cached_property

@@ -59,7 +59,7 @@ class ForceSet(NamedTuple):
 
 @kernel
 def with_least_norm(problem, r, error, most):
-    """Return the forces of least norm with the slip of r; r itself where there is no choice, or with rolling friction.
+    """Return the forces that are taken with the slip of r; r itself where there is no choice, or with rolling friction.
 
     Args:
         problem: a :class:`~constrained_sim.contact_solvers.scaled_problem.ScaledProblem`.
@@ -136,7 +136,7 @@ def rows_at_rest(status, contacts):
 
 @kernel
 def least_norm(allowed, transposed, goal, r, y, tolerance):
-    """Return the x of least norm in K with ``Q^T x = goal``, as near as rounding lets it come to that, and its y.
+    """Return the ``x = P(Q y)`` with ``Q^T x = goal``, as near as rounding lets it come to that, and its y.
 
     A solution r has the directions that its motion demands only up to its own error, so there is a rest that does not
     get less.
@@ -192,7 +192,9 @@ def _beginning(allowed, transposed, goal, r, y, settled):
 
 @kernel
 def _minimum_along(allowed, z, change, goal_ahead, x):
-    """Return the length of a step at which the dual is least, by bisection; the projection there and its slope.
+    """Return the length of a step at which the dual is least, by bisection; the forces there and their slope.
+
+    Where something slides there is no dual: then its slope along the step has a root there, or it is the whole step.
 
     Args:
         allowed: K, a :class:`ForceSet`.
@@ -208,7 +210,7 @@ def _minimum_along(allowed, z, change, goal_ahead, x):
         length = 0.5 * (near + far)
         x, slope = _project(allowed, z + length * change)
         ascent = np.dot(x, change) - goal_ahead
-        if abs(ascent) <= OPTIONS.norm_flatness * descent or (length == 1.0 and ascent < 0.0):
+        if abs(ascent) <= OPTIONS.norm_flatness * descent or (length == 1.0 and (ascent < 0.0 or not descent > 0.0)):
             break
         near, far = (length, far) if ascent < 0.0 else (near, length)
     return length, x, slope
@@ -277,7 +279,7 @@ def _orthonormal(L):
 
 @kernel
 def _project(allowed, z):
-    """Return the point (n,) of K nearest to z (n,), and the derivative of this projection (k + m, 3, 3)."""
+    """Return P(z) (n,), see the module: the point of K nearest to z (n,) but for what slides, and its derivative."""
     (friction, slip, lower, upper, _), u, status = allowed
     x, slope = np.zeros(z.shape[0]), np.zeros((status.shape[0], 3, 3))
     for c in range(friction.shape[0]):

@@ -155,7 +155,8 @@ class Requests:
 
     def _set_object_state(self, request: Any, response: Any) -> Change:
         state = self._world.sim.state
-        q, v = state_from_request(self._world.config.robot, state.q, state.v, request, self._world.freed)
+        robot = self._world.config.robot
+        q, v = state_from_request(robot, state.q, state.v, request, self._world.freed(robot))
         self._world.reset(q, v, keep_time=True, keep_constraints=True)
         names = [f"{request.state.name}/{name}" for name in request.state.joint_names]
         warning = self._warning(dict(zip(names, request.state.position, strict=False)))
@@ -185,7 +186,7 @@ class Requests:
             for name in names:
                 joint = robot.joint_models[name]
                 q[joint.idx_q : joint.idx_q + joint.nq] = given[joint.idx_q : joint.idx_q + joint.nq]
-            q = robot.with_followers(q, names, self._world.freed if request.keep_constraints else ())
+            q = robot.with_followers(q, names, self._world.freed(robot) if request.keep_constraints else ())
         if joints.velocity:
             velocities = named_values("velocity of a reset", names, joints.velocity)
             for name, velocity in zip(names, velocities, strict=True):

@@ -167,10 +167,10 @@ class World:
         """Declared contacts by name, disabled ones too."""
         return point_contacts((*self.sim.constraints, *self.sim.disabled))
 
-    @property
-    def freed(self) -> set[str]:
-        """Names of the own constraints of the robot and its objects that were removed or disabled."""
-        return {one.name for one in self.sim.robot.constraints} - {one.name for one in self.sim.constraints}
+    def freed(self, robot: Robot) -> set[str]:
+        """Return the names of own constraints of the robot, and of objects that `robot` has too, that do not act."""
+        own = self._kept(self.sim.robot.constraints, robot)
+        return {one.name for one in own} - {one.name for one in self.sim.constraints}
 
     def command(self, commands: Mapping[int, JointCommand]) -> None:
         """Take over commands by index into tau.

@@ -16,7 +16,7 @@ from constrained_sim.constraints.constraint import SupportsSome
 from constrained_sim.exceptions import InconsistentConstraints, InvalidValue
 from constrained_sim.linalg.inertia_factor import factor_inertia, unwhiten, whiten
 from constrained_sim.linalg.products import vecdot
-from constrained_sim.linalg.rank import CONSISTENT, EPSILON, SUM_ROUNDING, regular_rows
+from constrained_sim.linalg.rank import CONSISTENT, EPSILON, SUM_ROUNDING, TINY, regular_rows
 from constrained_sim.linalg.row_space import RowSpace
 from constrained_sim.validation import Array, finite_array, shape_of
 
@@ -281,7 +281,7 @@ def largest_row_error(M, f, J, b, x, unconstrained):
 
     The rows of a loop are differences of those of its two ends: of a mechanism that falls freely, all but rounding of
     both J and x may cancel. With E the energy ``f^T M^-1 f`` of the motion without rows, it moves a row by
-    ``sqrt(E J M^-1 J^T)`` at most; rounding of about this size is no error.
+    ``sqrt(E J M^-1 J^T)`` at most, here about, with the diagonal of M; rounding of this size is no error.
 
     Args:
         M: (nv, nv) inertia.
@@ -298,7 +298,7 @@ def largest_row_error(M, f, J, b, x, unconstrained):
         for j in range(x.shape[0]):
             total += J[i, j] * x[j]
             size += abs(J[i, j]) * max(abs(x[j]), abs(unconstrained[j]))
-            lightness += J[i, j] ** 2 / M[j, j]
+            lightness += J[i, j] ** 2 / max(M[j, j], TINY)
         worst, largest = max(worst, abs(total - b[i])), max(largest, abs(b[i]), size)
         lightest = max(lightest, lightness)
     rounding = SUM_ROUNDING * np.sqrt(max(vecdot(f, unconstrained), 0.0) * lightest)

@@ -102,10 +102,14 @@ class Substeps(Stepper):
         return self._runner(begin, False).step(begin, h, self.memory, inputs, kind, near)
 
     def _can_compile(self, begin: Evaluation, inputs: StepInputs) -> bool:
-        """Whether the kernels of a whole step can do what is declared, with the solver that is chosen."""
+        """Whether the kernels of a whole step can do what is declared, with the solver that is chosen.
+
+        Where another process has compiled them for long, this waits for them.
+        """
         known = begin.bound.is_of_arrays and self.robot.tree is not None and self.stabilization.metric == "mass"
         if not known or inputs.solver.compiled_factorization is None:
             return False
+        run_substep.wait_if_overdue()
         return not run_substep.runs_source()
 
     def _runner(self, begin: Evaluation, compiled: bool) -> SubstepRunner:

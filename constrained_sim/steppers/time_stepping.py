@@ -29,7 +29,7 @@ from constrained_sim.steppers.step_outcome import Evaluation, Run, StepOutcome
 from constrained_sim.steppers.stepper import NO_CONTACT
 from constrained_sim.steppers.substep import DONE, INACCURATE
 from constrained_sim.steppers.substep_outcome import PackedState, SubstepOutcome, outcome_of, packed_state
-from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE_STEP, run_substep
+from constrained_sim.steppers.substep_runner import CLOSING, TRIAL, WHOLE_STEP
 from constrained_sim.steppers.substeps import Substeps
 from constrained_sim.steppers.touchdown import TouchdownSearch
 from constrained_sim.validation import Array
@@ -89,7 +89,6 @@ class TimeStepping(Substeps):
         inputs = StepInputs(efforts, wrench_table(self.robot, wrenches), solver, method)
         found = None
         self._warn_of_coarse_steps(start)
-        run_substep.wait_if_overdue()
         if self._can_compile(start, inputs) and not start.bound.contacts.asks_user:
             found = self._runner(start, True).step(start, self.dt, self.memory, inputs, WHOLE_STEP)
         if found is not None and found.reached == DONE:
@@ -166,10 +165,8 @@ class TimeStepping(Substeps):
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy, moments = records
-        lam, end = (
-            np.take(impulses / self.dt, bound.row_order, axis=-1),
-            PackedState(start, float(times[done]), here, compiled.sizes),
-        )
+        lam = np.take(impulses / self.dt, bound.row_order, axis=-1)
+        end = PackedState(start, float(times[done]), here, compiled.sizes)
         return Run(end, (acceleration, 1), q, v, taus, lam, axes, energy, moments / self.dt, done == steps)
 
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:

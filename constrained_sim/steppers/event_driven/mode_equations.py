@@ -28,7 +28,8 @@ class ModeEquations(NamedTuple):
         J: (3 k + l + e, nv) rows of the contacts and of what turns.
         held_joints: (d, nv) rows of the joints that dry friction holds.
         rate: (3 k + l + e,) what the accelerations of J are to make up for.
-        reference: (h + d,) forces to be near to where they are indeterminate.
+        reference: (h + d,) forces to be near to where they are indeterminate; where something slides, with its part
+            that moves nothing.
         system: of the bilateral rows.
         factorization: of this.
         free: (nv,) acceleration without the forces of contacts.
