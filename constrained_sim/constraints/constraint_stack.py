@@ -98,13 +98,12 @@ class ConstraintStack:
         """
         if not self.asks_user:
             return self._fixed_targets[None]
-        found: list[tuple[Array, Array]] = []
-        known = np.nan
+        found, reached, end = [], np.nan, self._no_values
         with contextlib.suppress(Exception):
             for t in begins:
-                begin = found[-1][1] if t == known else self._targets_at(t)
-                known = t + h
-                found.append((begin, self._targets_at(known)))
+                begin = end if t == reached else self._targets_at(t)
+                reached, end = t + h, self._targets_at(t + h)
+                found.append((begin, end))
         return np.array(found).reshape(-1, 2, 2, self.dim)
 
     @cached_property

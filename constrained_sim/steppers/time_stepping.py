@@ -165,8 +165,8 @@ class TimeStepping(Substeps):
         if done < steps:
             records = tuple(record[:done].copy() for record in records)  # type: ignore[assignment]
         q, v, taus, impulses, axes, energy, moments = records
-        lam = np.take(impulses / self.dt, bound.row_order, axis=-1)
-        end = PackedState(start, float(times[done]), here, compiled.sizes)
+        forces, end = impulses / self.dt, PackedState(start, float(times[done]), here, compiled.sizes)
+        lam = np.take(forces, bound.row_order, axis=-1)
         return Run(end, (acceleration, 1), q, v, taus, lam, axes, energy, moments / self.dt, done == steps)
 
     def _closing(self, here: Evaluation, rest: float, settled: npt.NDArray[np.intp]) -> npt.NDArray[np.int64]:
