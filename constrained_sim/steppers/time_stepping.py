@@ -125,10 +125,9 @@ class TimeStepping(Substeps):
         method: ContactMethod,
     ) -> Run | None:
         """Do steps in one kernel, see the base class."""
-        robot, contact, bound = self.robot, start.contact, start.bound
+        robot, contact, bound, contacts = self.robot, start.contact, start.bound, start.bound.contacts
         efforts, table = Efforts(tau, np.zeros_like(tau)), wrench_table(robot, wrenches)
         inputs = StepInputs(efforts, table, solver, method)
-        contacts = bound.contacts
         if contacts.asks_user or run_steps.runs_source() or not self._can_compile(start, inputs):
             return None
         targets = bound.bilateral.targets_ahead(times[:-1][: self._ahead].tolist(), self.dt)
