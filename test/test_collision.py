@@ -16,18 +16,7 @@ from mechanisms import GRAVITY, corners, joint, link, property_test, seeds, simu
 from scipy.integrate import solve_ivp
 from scipy.spatial import ConvexHull
 
-from constrained_sim import (
-    Box,
-    Collisions,
-    Compliant,
-    Mesh,
-    Plane,
-    Robot,
-    Simulator,
-    Sphere,
-    WorldObject,
-    Wrench,
-)
+from constrained_sim import Box, Collisions, Compliant, Mesh, Plane, Robot, Simulator, Sphere, WorldObject, Wrench
 from constrained_sim.collision.flat_faces import flattened
 from constrained_sim.constraints.constraint_set import ConstraintSet
 from constrained_sim.dynamics.dynamics import dynamics_at, kinematics_at

@@ -960,7 +960,7 @@ def test_a_state_or_a_stepper_that_cannot_be_leaves_no_trace(stepper):
 
 @pytest.mark.parametrize("stepper", STEPPERS)
 def test_functions_of_time_are_asked_at_the_times_of_the_states(stepper):
-    """A sum of steps would drift from their product; the time of an impact is that of the clock too."""
+    """A sum of steps would drift from their product."""
     asked = []
 
     def speed(t):

@@ -75,7 +75,7 @@ class Simulation(Session):
     def step_until(self, messages, periods=1):
         """Step; return the last of `messages`, which come with every period, once it is that of the last period."""
         end = stamp(self.step(periods)[0])
-        self.wait_for(lambda: messages and stamp(messages[-1]) == end, "message of the last period")
+        self._wait_for_stamp(messages, end, "message of the last period", PATIENCE)
         return messages[-1]
 
     def meet(self):

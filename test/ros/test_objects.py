@@ -129,7 +129,11 @@ def test_positions_or_velocities_alone_may_be_set(scene):
     """The others stay."""
     door = DOOR.replace('"frame"', '"world"')
     assert scene.call(SpawnObject, "spawn_object", **spawning("door", door, x=2.0, z=1.0)).success
-    told = lambda: [[*one.position, *one.velocity] for one in scene.objects[-1].objects if one.name == "door"]  # noqa: E731
+
+    def told():
+        last = scene.objects[-1].objects if scene.objects else []
+        return [[*one.position, *one.velocity] for one in last if one.name == "door"]
+
     for fields, wanted in (
         ({"position": [0.5, 1.0]}, [0.5, 1.0, 0.0, 0.0]),
         ({"velocity": [0.25, 0.5]}, [0.5, 1.0, 0.25, 0.5]),
@@ -137,7 +141,8 @@ def test_positions_or_velocities_alone_may_be_set(scene):
         state = ObjectState(name="door", joint_names=["hinge", "latch"], **fields)
         answer = scene.call(SetObjectState, "set_object_state", state=state)
         assert answer.success, answer.message
-        scene.wait_for(lambda: scene.objects and told() == [pytest.approx(wanted, abs=1e-12)], f"state {wanted}")  # noqa: B023
+        state = [pytest.approx(wanted, abs=1e-12)]
+        scene.wait_for(lambda state=state: told() == state, f"state {wanted}")
     answer = scene.call(SetObjectState, "set_object_state", state=ObjectState(name="door", joint_names=["hinge"]))
     assert not answer.success and "positions, velocities or both" in answer.message
 
